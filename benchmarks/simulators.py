@@ -1,7 +1,8 @@
 """Speed of the simulators: whole programs and single operations, beside the scalar interpreter and recorded times.
 
 Every time is the shortest of several runs in one process, each on a new device: from the commands as arrays to the
-words that they read.  The first run of a configuration, which finds out what can be done at once, is given beside it.
+words that they read.  The first run, for which device and kernels are compiled or found in the cache, is given beside
+it.
 """
 
 from __future__ import annotations
@@ -292,7 +293,7 @@ def markdown(content: dict[str, Any]) -> str:
         "# Simulators",
         "",
         "Milliseconds; shortest of 15 runs on new devices, from commands as arrays to the words read.  *First*: the",
-        "first run in the process, which finds out which loops can run at once.  *Operation*: the unit's kernel alone.",
+        "first run in the process, with what is compiled or found in the cache.  *Operation*: the unit's kernel alone.",
         "*Recorded*: the public ILAng-generated C++ simulator, measured elsewhere on one core; that ratio is between",
         "machines.  The ratio to the scalar interpreter is within this run, for the operation.  Machine and versions:",
         "simulators.json.",

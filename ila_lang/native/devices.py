@@ -54,6 +54,7 @@ class Device:
         self.memories = {n: s for n, s in ila.states.items() if isinstance(s.sort, MemSort)}
         self.layout = Layout(s for n, s in ila.states.items() if n not in self.memories)
         self.inputs = Layout(ila.inputs.values())
+        self._places, self._input_places = self.layout.places("%s"), self.inputs.places("%inputs")
         self.names = list(self.memories)
         self.instructions = list(ila.instructions.values())
         self.kernels = list({i.kernel: None for i in self.instructions if i.kernel is not None})
@@ -131,9 +132,9 @@ end:
 
     def _body(self, module: Module, state: bool = True) -> Body:
         body = Body(module)
-        body.places.update(self.inputs.places("%inputs"))
+        body.places.update(self._input_places)
         if state:
-            body.places.update(self.layout.places("%s"))
+            body.places.update(self._places)
         return body
 
     def _with_memories(self, body: Body, terms: Sequence[Expr]) -> None:

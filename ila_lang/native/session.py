@@ -6,6 +6,7 @@ import ctypes
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from operator import is_
 from typing import Any, Protocol
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,6 +98,11 @@ def _same(body: list[Statement], other: list[Statement]) -> bool:
     return len(body) == len(other) and all(map(is_, body, other))
 
 
+def _no_command(place: int) -> Mapping[str, int]:
+    """The inputs of a command where none is under way."""
+    raise RuntimeError("No command is under way")
+
+
 class Session:
     """One device."""
 
@@ -106,8 +112,9 @@ class Session:
         self.block = self.device.layout.block()
         self.calls = Calls()
         self._pointers = np.zeros(max(len(self.device.kernels), 1), np.uint64)
-        self._arrays: list[ArrayMemory | None] = [None] * len(self.device.names)
-        self._inputs: Callable[[int], Mapping[str, int]] = lambda _: {}
+        # weakly, for a session is in a circle with what it answers by, and memories are large
+        self._arrays: list[Callable[[], ArrayMemory | None]] = [lambda: None] * len(self.device.names)
+        self._inputs: Callable[[int], Mapping[str, int]] = _no_command
         self.table = np.zeros(FIRST + len(self.device.names), np.uint64)
         self.table[BLOCK], self.table[ERROR] = self.block.ctypes.data, self.calls.record.ctypes.data
         self.table[POLL], self.table[KERNELS] = self.calls.poll, self._pointers.ctypes.data
@@ -181,6 +188,7 @@ class Session:
                 if done < last - first:
                     self._failed(0)
         finally:
+            self._inputs = _no_command
             layout.unpack(self.block, host.values)
         return which, out
 
@@ -217,6 +225,7 @@ class Session:
             if run(table.ctypes.data):
                 self._failed(0, fragment.program.name, text.errors, {n: len(tensors[n]) for n in text.tensors})
         finally:
+            self._inputs = _no_command
             layout.unpack(self.block, host.values)
 
     def _enter(self, host: Host) -> None:
@@ -233,10 +242,14 @@ class Session:
         memories = self._host().memories
         for number, name in enumerate(self.device.names):
             memory = memories[name]
-            if self._arrays[number] is not memory:
-                if not isinstance(memory, ArrayMemory) or memory.sort != self.device.memories[name].sort:
-                    raise TypeError(f"Memory {name} of {self.device.ila.name} must be an ArrayMemory of its sort")
-                self._arrays[number] = memory
+            if self._arrays[number]() is not memory:
+                # native code takes it for granted that memories do not overlap
+                is_shared = any(other is memory and n != name for n, other in memories.items())
+                if not isinstance(memory, ArrayMemory) or memory.sort != self.device.memories[name].sort or is_shared:
+                    raise TypeError(
+                        f"Memory {name} of {self.device.ila.name} must be an ArrayMemory of its sort, of its own"
+                    )
+                self._arrays[number] = ref(memory)
                 self.table[FIRST + number] = memory.words.ctypes.data
 
     def _failed(

@@ -212,10 +212,8 @@ class Body:
             if not isinstance(node.sort, MemSort):
                 self.memo[node] = self._node(node)
         result = self.memo[root]
-        checked = [v for v in variables_of(root) if isinstance(v.sort, MemSort) and self.memories[v].length]
-        if checked:
+        if any(isinstance(v.sort, MemSort) and self.memories[v].length for v in variables_of(root)):
             self._check(root)
-            self.forget(checked)
         return result
 
     def _node(self, node: Expr) -> str:

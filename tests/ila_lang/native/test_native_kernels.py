@@ -135,6 +135,34 @@ def test_extents_of_iterations_that_are_left_out_do_not_matter() -> None:
     same_as_the_walk(kernel, {}, {})
 
 
+def test_what_was_computed_is_computed_again_after_a_change() -> None:
+    """In straight code: loads before and after stores, also to one of two memories; a register that is set again."""
+    kernel, place, other = Kernel("k"), const(5, 9), var("other", mem(9, 4))
+    flag = il.ite(SRC.load(0) == 1, const(1, 1), const(0, 1)) == 1
+    kernel.store(OUT, const(0, 9), DST.load(place) + other.load(place))
+    kernel.store(DST, place, DST.load(place) + 1)
+    kernel.store(OUT, const(1, 9), DST.load(place) + other.load(place))
+    kernel.store(il.ite(flag, DST, other), place, const(9, 4))
+    kernel.store(OUT, const(2, 9), DST.load(place) + other.load(place))
+    total = kernel.let("total", SRC.load(1))
+    kernel.store(OUT, const(3, 9), total * 3)
+    kernel.assign(total, total + 1)
+    kernel.store(OUT, const(4, 9), total * 3)
+    with kernel.loop("i", const(3, 4)) as i:
+        kernel.store(OUT, i.zext(9) + 5, total * 3)
+        kernel.assign(total, total * 3)
+    with kernel.when("set", flag):
+        kernel.assign(total, total + 1)
+        kernel.store(SRC, const(1, 4), total)
+    kernel.store(OUT, const(9, 9), total * 3 + SRC.load(1))
+    for first in (0, 1):
+        contents = {"src": {0: first, 1: 3}, "dst": {5: 2}, "other": {5: 4}, "out": {}}
+        memories = {name: il.Memory(0, words) for name, words in contents.items()}
+        il.compile_kernel(kernel)({}, memories, None)
+        sizes = {"src": 16, "dst": 512, "other": 512, "out": 512}
+        check(kernel, {}, contents, {n: dense(memories[n], size).tolist() for n, size in sizes.items()})
+
+
 def copying(left_out: int = 0) -> Kernel:
     """``dst[i] = src[i]`` for three ``i``; another, ``left_out``, is looked at but not active."""
     kernel = Kernel("copying")

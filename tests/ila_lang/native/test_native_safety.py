@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ import pytest
 import ila_lang as il
 from ila_lang import Ila, Kernel, Simulator, const, mem, var
 from ila_lang.native import build, cache
+from ila_lang.native.arrays import ArrayMemory
 
 pytest.importorskip("llvmlite")
 
@@ -64,6 +67,14 @@ def test_loads_that_no_condition_selects_may_leave_an_array() -> None:
         il.run_on_arrays(kernel, {}, {"data": np.arange(12), "out": np.zeros(16, np.int64)})
 
 
+def test_a_load_that_was_not_selected_before_is_checked_again() -> None:
+    kernel = Kernel("k")
+    kernel.store(OUT, 0, il.ite(var("c", il.BOOL), DATA.load(const(9, 32)), const(1, 8)))
+    kernel.store(OUT, 1, DATA.load(const(9, 32)))
+    with pytest.raises(ValueError, match=r"^Address 0x9 must lie in the array of data, which has 4 words$"):
+        il.run_on_arrays(kernel, {"c": 0}, {"data": np.arange(4), "out": np.zeros(4, np.int64)})
+
+
 def test_stores_and_addresses_that_wrap_around() -> None:
     kernel = Kernel("k")
     kernel.store(OUT, const(0, 32) - 1, const(1, 8))
@@ -95,27 +106,45 @@ def test_long_and_wide_loops() -> None:
             assert arrays["out"][0] == expected, (extent, width)
 
 
-def test_a_memory_of_another_size_is_refused() -> None:
+def test_memories_of_another_form_are_refused() -> None:
     ila = Ila("a")
     go, memory = ila.input("go", 1), ila.memory("memory", 4, 8)
     kernel = Kernel("k")
     kernel.store(memory, const(15, 4), const(1, 8))
     ila.instruction("go").set_decode(go == 1).start(kernel)
+    other = ila.memory("other", 4, 8)
+    shared = ArrayMemory(il.MemSort(4, 8), 0)
+    for wrong in ({"memory": ArrayMemory(il.MemSort(3, 8), 0)}, {"memory": {}}, {"memory": shared, other.name: shared}):
+        machine = Simulator(ila)
+        machine.memories.update(wrong)  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match=r"^Memory memory of a must be an ArrayMemory of its sort, of its own$"):
+            machine.step({"go": 1})
+
+
+def test_a_device_that_is_not_used_any_more_leaves_no_memory_behind() -> None:
+    ila = Ila("a")
+    go, memory = ila.input("go", 1), ila.memory("memory", 4, 8)
+    ila.instruction("go").set_decode(go == 1).update(memory, memory.store(0, 1))
     machine = Simulator(ila)
-    machine.memories["memory"] = il.native.arrays.ArrayMemory(il.MemSort(3, 8), 0)
-    with pytest.raises(TypeError, match=r"^Memory memory of a must be an ArrayMemory of its sort$"):
-        machine.step({"go": 1})
+    machine.execute(il.CommandStream({"go": np.ones(3, np.int64)}))
+    left = weakref.ref(machine.memories["memory"])
+    gc.disable()
+    try:
+        del machine
+        assert left() is None
+    finally:
+        gc.enable()
 
 
 # -- interrupts -------------------------------------------------------------------------------------------
 
 
 def interrupted(run: Any) -> float:
-    """Seconds from an interrupt, half a second after the start, to the end of a run."""
+    """Seconds of this process from an interrupt, half a second after the start, to the end of a run."""
     times: list[float] = []
 
     def send() -> None:
-        times.append(time.monotonic())
+        times.append(time.process_time())
         os.kill(os.getpid(), signal.SIGINT)
 
     timer = threading.Timer(0.5, send)
@@ -125,7 +154,7 @@ def interrupted(run: Any) -> float:
             run()
     finally:
         timer.cancel()
-    return time.monotonic() - times[0]
+    return time.process_time() - times[0]
 
 
 @pytest.mark.parametrize("nested", [False, True])

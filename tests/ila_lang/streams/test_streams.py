@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from ila_lang import BOOL, CommandStream, Expr, Ila, Simulator, all_of, bv, concat, const, ite, var
+from ila_lang import BOOL, CommandStream, Expr, Ila, Kernel, Simulator, all_of, bv, concat, const, ite, var
 from tests.ila_lang.native.test_native_kernels import same_as_steps
 
 RANDOMS = st.integers(0, 1 << 32).map(Random)
@@ -131,3 +131,46 @@ def test_commands_that_do_not_give_all_inputs() -> None:
     machine = Simulator(ila)
     seen = machine.execute(stream, ["out"])["out"]
     assert [(n, row.tolist()) for n, row in seen] == [(1, [0xEF, 0xCD, 0xAB, 0x89, 0x67, 0x45, 0x23, 0x01])]
+
+
+@pytest.mark.parametrize("state", [False, True])
+def test_commands_that_are_not_valid(state: bool) -> None:
+    """The valid condition may see the state; what it refuses selects one instruction all the same."""
+    ila = Ila("a")
+    kind, n = ila.input("kind", 2), ila.state("n", 8, 0)
+    ila.set_valid(n < 3 if state else kind != 3)
+    ila.instruction("any").set_decode(kind <= 3).update(n, n + 1)
+    assert not same_as_steps(ila, {"kind": np.array([0, 1, 2])})
+    assert "is not a valid command of a" in same_as_steps(ila, {"kind": np.array([0, 1, 2, 3, 0])})
+
+
+def test_guards_and_end_values() -> None:
+    """A guard sees what its command has set; end values see that, and what the kernel has stored, all at once."""
+    ila = Ila("a")
+    kind = ila.input("kind", 3)
+    memory, n, last = ila.memory("memory", 3, 8, 0), ila.state("n", 8, 0), ila.state("last", 8, 0)
+    kernel = Kernel("count")
+    with kernel.loop("i", n) as i:
+        kernel.store(memory, 0, memory.load(0) + i + 1)
+    kernel.done(last, memory.load(0) + n)
+    kernel.done(n, last + memory.load(memory.load(0)[2:0]))
+    ila.instruction("go").set_decode(kind <= 3).update(n, (n + kind.zext(8)) & 15).update(
+        memory, memory.store(kind, memory.load(0) + n)
+    ).start(kernel, (n[0] == 1) & (memory.load(0) != 5))
+    ila.instruction("set").set_decode(kind > 3).update(memory, memory.store(kind, last)).update(last, n)
+    kinds = np.random.default_rng(3).integers(0, 8, 300)
+    assert not same_as_steps(ila, {"kind": kinds})
+
+
+def test_memories_that_change_places() -> None:
+    """One memory is copied to another, with stores to both; and two are exchanged."""
+    ila = Ila("a")
+    kind, data = ila.input("kind", 2), ila.input("data", 8)
+    a, b, c = (ila.memory(name, 3, 8, 0) for name in "abc")
+    ila.instruction("set").set_decode(kind == 0).update(a, a.store(data[2:0], data))
+    copy = ila.instruction("copy").set_decode(kind == 1)
+    copy.update(b, a.store(1, data)).update(a, a.store(2, a.load(1) + 1)).update(c, c.store(3, b.load(1)))
+    ila.instruction("swap").set_decode(kind == 2).update(b, c.store(0, b.load(4))).update(c, b)
+    ila.instruction("chosen").set_decode(kind == 3).update(c, ite(data < 99, c.store(data[2:0], 1), c))
+    random = np.random.default_rng(4)
+    assert not same_as_steps(ila, {"kind": random.integers(0, 4, 200), "data": random.integers(0, 256, 200)})
