@@ -57,7 +57,7 @@ def operator(expand: Callable[[Assembly, Sequence[int], Attributes], int], arity
     return register(
         Operator(
             f"tried.operator_{next(_numbers)}",
-            "",
+            "An operator that is tried here.",
             range(arity, arity + 1),
             frozenset({"float"}),
             lambda types, attributes: "float32",
