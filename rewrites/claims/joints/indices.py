@@ -7,7 +7,7 @@ comparisons need, is an obligation: that the integer has so many bits.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -41,15 +41,6 @@ class Obligation:
     hypotheses: tuple[Condition, ...]
     goal: Condition
     meaning: str
-
-
-def near(hypotheses: Iterable[Condition], goal: Condition) -> frozenset[Condition]:
-    """Hypotheses on the goal's variables and their neighbours, which mostly suffice; solvers are quicker with these."""
-    reached = set(variables_of(goal))
-    for hypothesis in list(hypotheses):
-        if variables_of(goal) & variables_of(hypothesis) and any("." in name for name in variables_of(hypothesis)):
-            reached |= variables_of(hypothesis)
-    return frozenset(h for h in hypotheses if variables_of(h) <= reached)
 
 
 class Indices:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from ila_lang import Expr, Fragment, Kernel, postorder, substitute
+from ila_lang import BvSort, Expr, Fragment, Kernel, postorder, substitute
 from ila_lang.language.kernel import Command, Store, walk
 
 BEYOND = "beyond"
@@ -73,6 +73,8 @@ def _called(fragment: Fragment, given: Mapping[str, Expr], suffix: str) -> Calle
     updates = {ila.states[name]: substitute(value, inputs) for name, value in instruction.updates.items()}
     if not {n for n in postorder(updates.values()) if n.op == "var"} <= set(fragment.parameters.values()):
         raise Unread(f"operands of {instruction.name} must be said by sizes, not by what earlier commands left")
+    if not all(isinstance(state.sort, BvSort) for state in updates):
+        raise Unread(f"operands of {instruction.name} must be words")
     memories = {name: state for name, state in ila.states.items() if state not in updates}
     assert instruction.kernel is not None
     names = {state: state.name + suffix for state in updates}

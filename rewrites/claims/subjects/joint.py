@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from chc.tensor_rules.check import Asking, Question, Writing
+from chc.tensor_rules.check import Asking, Writing
 from chc.tensor_rules.decide import decide_tensor_rule
 from chc.tensor_rules.kernel.steps import Rejected
 from chc.tensor_rules.obligations import Hypotheses, extended
@@ -16,7 +16,6 @@ from ir_semantics.graph.operator import Operator
 from ir_semantics.tensors.conditions import Condition
 from ir_semantics.tensors.index import index
 from reports.subjects import Required, needed_by
-from rewrites.claims.joints.indices import near
 from rewrites.claims.joints.instruction import BEYOND, Unread
 from rewrites.claims.joints.joint import Joint
 from rewrites.claims.joints.readings import obligations
@@ -38,18 +37,6 @@ _PLACE = {
 }
 
 
-class _Asking(Asking):
-    """Leaves out hypotheses where these are not needed."""
-
-    def new(self, question: Question, name: str, meaning: str) -> None:
-        """Raises Rejected unless both solvers say that it holds."""
-        hypotheses, goal = question
-        try:
-            super().new((near(hypotheses, goal), goal), name, meaning)
-        except Rejected:
-            super().new(question, name, meaning)
-
-
 class JointSubject(TensorSubject):
     """A joint under a name of its own."""
 
@@ -69,7 +56,7 @@ class JointSubject(TensorSubject):
 
     def provers(self, method: str) -> tuple[Callable[..., Any], ...]:
         """Those of a rule, and what reads both sides."""
-        return *super().provers(method), Joint.rule, obligations, difference, _Asking, Writing
+        return *super().provers(method), Joint.rule, obligations, difference, Asking, Writing
 
     def claim(self, parameters: Mapping[str, Any]) -> Claim:
         """The claim of the rule, and what is assumed of numbers."""
@@ -149,7 +136,7 @@ class JointSubject(TensorSubject):
             for obligation in self._readings():
                 discharger.ask_text(obligation)
             with fresh_symbols():
-                self._conditions(_Asking(GROUP, discharger=discharger))
+                self._conditions(Asking(GROUP, discharger=discharger))
             asked = discharger.obligations[mark:]
             verdict = with_name(decide_tensor_rule(self.rule, discharger), self.name)
             proved = verdict.status is Status.PROVED

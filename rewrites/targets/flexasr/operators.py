@@ -222,7 +222,7 @@ RECURRENT: Final = {
         mappings=(claims.RECURRENT[kind],),
         code=Recurrent,
         programs={claims.RECURRENT[kind]: Program(bounds.STEPS[kind], _layer)},
-        unproved="a tensor term has no recurrence over timesteps",
+        unproved="a timestep reads what the one before it stored, and a tensor term has no recurrence",
     )
     for kind, text in (("lstm", "LSTM"), ("gru", "GRU"), ("rnn", "plain recurrent"))
 }
@@ -302,7 +302,7 @@ LAYER_NORM: Final = AcceleratorOperator(
     mappings=(claims.LAYER_NORM,),
     code=LayerNorm,
     programs={claims.LAYER_NORM: Program((bounds.LAYER_NORM,), _norm)},
-    unproved="its roots and quotients have no reading as operations on real numbers",
+    unproved="FlexASR adds no epsilon: over the real numbers it is another operator, and the bound has the difference",
 )
 
 OPERATORS: Final = (

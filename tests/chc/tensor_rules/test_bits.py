@@ -36,7 +36,7 @@ def test_what_nan_or_a_negative_zero_refutes_survives_no_runs(name: str) -> None
     rule = TensorRule(name, *WRONG[name], kind=Kind.WRONG)
     found = survey(rule)
     assert found.difference is not None and found.shown
-    told = TensorSubject(name, rule)._told(found.difference)  # type: ignore[arg-type]
+    told = TensorSubject(name, rule).shown(found.difference)  # type: ignore[arg-type]
     again = TensorSubject(name, rule).replayed(told.document)
     assert again is not None and again.summary == told.summary
     over_reals = TensorRule(name, *WRONG[name], equality=Equality.OVER_REALS)

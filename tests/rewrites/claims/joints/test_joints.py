@@ -22,6 +22,8 @@ from ir_semantics.tensors.index import Names, size
 from ir_semantics.tensors.operators import fill, pad, reshape
 from ir_semantics.tensors.terms import Tensor, input_
 from ir_semantics.tensors.terms import element_of as element_of_tensor
+from reports.binding import binding_problems
+from reports.certificate import certificate_of
 from rewrites.bounds.kernel.readings import ANY, Term
 from rewrites.claims.joints import kernel as reading
 from rewrites.claims.joints.expansion import expanded
@@ -70,6 +72,7 @@ def test_ours_are_proved(name: str) -> None:
     assert verdict.status is Status.PROVED, verdict.reason
     assert verdict.runs is not None and verdict.runs.count
     assert all(o.discharged for o in verdict.obligations)
+    assert binding_problems(certificate_of(subject.semantics(), verdict, {}, "a test"), subject) == []
 
 
 # -- twins of which something is wrong ------------------------------------------------------------------------------
