@@ -317,3 +317,33 @@ def test_without_llvmlite_the_interpreter_serves_and_says_so_once() -> None:
     assert done.stdout == line + line + "{'n': 3} [1, 2, 0] []\n"
     assert done.stderr.count("\n") == 1
     assert done.stderr.startswith("note: simulators run on the interpreter, which is slower, because llvmlite cannot")
+
+
+# -- what has no native code ------------------------------------------------------------------------------
+
+
+def test_what_is_too_wide_is_left_to_the_interpreter() -> None:
+    """An instruction, a kernel and a whole device of words above the limit, beside others."""
+    width = 1100
+    ila = Ila("a")
+    kind, data = ila.input("kind", 2), ila.input("data", 600)
+    memory, n = ila.memory("memory", 2, width, 0), ila.state("n", 8, 0)
+    ila.instruction("narrow").set_decode(kind == 0).update(n, n + 1)
+    ila.instruction("wide").set_decode(kind == 1).update(memory, memory.store(n[1:0], il.concat(data, data[499:0])))
+    kernel = Kernel("k")
+    kernel.store(memory, 3, memory.load(0) * memory.load(1) + 1)
+    ila.instruction("go").set_decode(kind >= 2).start(kernel)
+    rows = np.random.default_rng(1).integers(0, 256, (40, 75), np.uint8)
+    stream = il.CommandStream({"kind": np.random.default_rng(2).integers(0, 4, 40), "data": rows})
+    slow, fast = il.Machine(ila), Simulator(ila)
+    for number in range(40):
+        slow.step(stream.command(number))
+    fast.execute(stream)
+    assert fast.values == slow.values
+    assert [fast.memories["memory"][a] for a in range(4)] == [slow.memories["memory"][a] for a in range(4)]
+    state = Ila("b")
+    wide = state.state("wide", width, 0)
+    state.instruction("add").update(wide, wide + (1 << 1000))
+    machine = Simulator(state)
+    machine.step({})
+    assert machine.values == {"wide": 1 << 1000}
