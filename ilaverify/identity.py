@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Mapping
-from importlib.metadata import version
+import hashlib
+import os
+import platform
+from collections.abc import Iterable, Iterator, Mapping
+from importlib.metadata import entry_points, version
+from importlib.util import find_spec
 from pathlib import Path
 
+from ila_lang.extensions import modules_in_use
 from reports.method_code import PACKAGES, installed
 from reports.subjects import Subject
 from rewrites.claims.method import METHODS
@@ -44,20 +49,57 @@ def _modules(subject: Subject, method: str) -> frozenset[str]:
     return installed().of_method(subject.provers(method), type(subject))
 
 
-def read_provers() -> None:
-    """Reads the code of all methods, once for this process and those that it forks."""
+def read_provers() -> frozenset[str]:
+    """Reads the code of all methods, once for this process and those that it forks, and returns their modules."""
     code = installed()
     gc.disable()  # to look for garbage in syntax trees, which leave none, takes a third of the time
     try:
         methods = [function.__module__ for method in METHODS.all().values() for function in method.functions]
-        code.digest(code.modules("rewrites.claims.subjects.mapping", "rewrites.claims.registry", *methods))
+        modules = code.modules("rewrites.claims.subjects.mapping", "rewrites.claims.registry", *methods)
+        code.digest(modules)
     finally:
         gc.enable()
+    return modules
 
 
 def sources_stamp() -> Stamp:
     """The stamp of all source files of our packages."""
     return {path: (status.st_mtime_ns, status.st_size) for path in _files() if (status := path.stat())}
+
+
+def is_unchanged(stamp: Stamp) -> bool:
+    """Whether the files of a stamp are as they were."""
+    try:
+        return all((now.st_mtime_ns, now.st_size) == was for path, was in stamp.items() if (now := os.stat(path)))
+    except OSError:
+        return False
+
+
+def environment() -> dict[str, str]:
+    """What machines that work for one run must have in common: versions, and digests of the code of packages in use."""
+    points = entry_points()
+    ours = [point for group in points.groups if group.startswith("ilaverify.") for point in points.select(group=group)]
+    packages = {name.partition(".")[0] for name in (*(point.module for point in ours), *modules_in_use())}
+    return {
+        "ilaverify": f"{VERSION}, code {_code(PACKAGES)}",
+        "Python": platform.python_version(),
+        "solvers": f"{solver_z3.version()}, {solver_cvc5.version()}",
+        "pySMT": version("pysmt"),
+        "NumPy": version("numpy"),
+    } | {f"package {name}": f"code {_code([name])}" for name in sorted(packages - set(PACKAGES))}
+
+
+def _code(packages: Iterable[str]) -> str:
+    """A digest of the source files of packages, or of modules that are a file."""
+    digest = hashlib.sha256()
+    for name in packages:
+        spec = find_spec(name)
+        assert spec is not None and spec.origin is not None, f"{name} is in use"
+        file = Path(spec.origin)
+        for path in sorted(file.parent.rglob("*.py")) if spec.submodule_search_locations else [file]:
+            content = hashlib.sha256(path.read_bytes()).hexdigest()
+            digest.update(f"{name} {path.relative_to(file.parent)} {content}\n".encode())
+    return digest.hexdigest()[:16]
 
 
 def _files() -> Iterator[Path]:

@@ -6,11 +6,16 @@ import argparse
 import math
 import sys
 import tempfile
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ilaverify.errors import UsageError
 
 from .memory import LEAST_MEMORY
+
+if TYPE_CHECKING:
+    from ilaverify.proving.cluster import Cluster
 
 MOST_SECONDS = 10**6
 COUNT_DIGITS, SEED_DIGITS = 7, 40
@@ -45,6 +50,26 @@ def megabytes(text: str) -> int:
     if value < LEAST_MEMORY:
         raise argparse.ArgumentTypeError(f"must be at least {LEAST_MEMORY} MB, which loading takes, not {value} MB")
     return value
+
+
+def add_cluster(parser: argparse.ArgumentParser) -> None:
+    """Adds the option that gives work to other machines."""
+    parser.add_argument(
+        "--cluster", metavar="ADDRESS", help="work on the Dask cluster with this scheduler, not with processes here"
+    )
+
+
+def cluster_of(options: argparse.Namespace) -> AbstractContextManager[Cluster | None]:
+    """The connection to the cluster that the options name, if they name one; raises UsageError where there is none."""
+    if options.cluster is None:
+        return nullcontext()
+    from ilaverify.proving.cluster import Cluster
+    from ilaverify.proving.workers import MachinesError
+
+    try:
+        return Cluster(options.cluster)
+    except MachinesError as error:
+        raise UsageError(f"--cluster: {error}") from error
 
 
 def note_large(path: Path) -> None:

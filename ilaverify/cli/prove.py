@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from ilaverify.errors import EXIT_INTERRUPTED, UsageError
 
 from . import report as cli_report
-from .arguments import count, megabytes, place, require_writable, seconds, seed
+from .arguments import add_cluster, cluster_of, count, megabytes, place, require_writable, seconds, seed
 from .compile import targets_of
 from .outcomes import RESULT_SCHEMA, chosen_entries, exit_code_of, name_width, outcome_json, show_outcome
 
@@ -54,6 +54,7 @@ def add_parser(verbs: Any) -> None:
         "-o", dest="directory", type=place, metavar="DIR", help="write certificates and a statement of them"
     )
     parser.add_argument("--jobs", type=count, default=os.cpu_count() or 1, metavar="N", help="default: processors")
+    add_cluster(parser)
     parser.add_argument("--timeout", type=seconds, default=300.0, metavar="S", help="for each claim; default: 300")
     parser.add_argument("--memory", type=megabytes, default=4096, metavar="MB", help="for each process; default: 4096")
     parser.add_argument("--store", type=Path, metavar="FILE", help="proof store; default: in the user's cache")
@@ -112,8 +113,9 @@ def _prove(options: argparse.Namespace) -> int:
 
     from ilaverify.proving.workers import Limits
 
-    limits = Limits(options.jobs, options.timeout, options.memory)
-    outcomes, interrupted = run_entries(entries, limits, store, options, keep)
+    with cluster_of(options) as cluster:
+        limits = Limits(options.jobs, options.timeout, options.memory, cluster)
+        outcomes, interrupted = run_entries(entries, limits, store, options, keep)
     try:
         if failure is None:
             write_reports(outcomes, options, written, inputs)
@@ -136,6 +138,8 @@ def _prove(options: argparse.Namespace) -> int:
 def _mutants(options: argparse.Namespace) -> int:
     from .mutants import try_mutants
 
+    if options.cluster is not None:
+        raise UsageError("--mutants are tried on this machine; leave --cluster out")
     unused = (*_REPORTS, "store", "no_store", "recheck", "campaigns", "scaling")
     asked = [name.replace("_", "-") for name in unused if getattr(options, name)]
     if asked:
@@ -181,13 +185,14 @@ def run_entries(
     ``keep`` gets each outcome as it comes.
     """
     from ilaverify.proving.prove_all import prove_all
+    from ilaverify.proving.workers import MachinesError
     from reports.outcomes import NOT_RUN, ProofOutcome
 
     progress = _Progress(list(entries))
     width = name_width(entries)
     done: dict[str, ProofOutcome] = {}
     notes: set[str] = set()
-    interrupted = False
+    interrupted, stopped_by = False, "the run was interrupted"
     asked: list[int] = []
 
     def interrupt(number: int, _: FrameType | None) -> None:
@@ -219,21 +224,20 @@ def run_entries(
                 progress.ended(outcome.name)
                 if asked:
                     raise KeyboardInterrupt
-    except KeyboardInterrupt:
-        interrupted = True
+    except (KeyboardInterrupt, MachinesError) as error:
+        interrupted = isinstance(error, KeyboardInterrupt)
         progress.clear()
         keeps = store is not None or options.directory is not None
         said = "nothing was proved" if not done else f"what was proved is {'kept' if keeps else 'shown, and not kept'}"
-        print(f"ilaverify: interrupted; {said}", file=sys.stderr)
+        stopped_by = stopped_by if interrupted else str(error)
+        print(f"ilaverify: {'interrupted' if interrupted else stopped_by}; {said}", file=sys.stderr)
     finally:
         progress.clear()
         for number, handler in before.items():
             signal.signal(number, handler)
     for name, entry in entries.items():
         if name not in done:
-            done[name] = ProofOutcome(
-                name, NOT_RUN, entry.expected.value, entry.summary, "the run was interrupted", kind=entry.kind
-            )
+            done[name] = ProofOutcome(name, NOT_RUN, entry.expected.value, entry.summary, stopped_by, kind=entry.kind)
     return [done[name] for name in entries], interrupted
 
 

@@ -1,7 +1,8 @@
 """Proving many claims: each one in a process of its own, with what was proved before taken from a store.
 
 What runs in a claim's process is :func:`prove_entry`; it never writes the store.  :func:`prove_all` does, with the
-text that the process left, so that a process that dies leaves nothing behind.
+text that the process left, so that a process that dies leaves nothing behind.  On a cluster the process is one of
+another machine; its proof counts once the certificate has been compared with the claim as it is here.
 """
 
 from __future__ import annotations
@@ -13,16 +14,25 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from ilaverify.catalogue import find_entry
 from ilaverify.identity import method_files, prover_identity, read_provers, sources_stamp
-from reports.certificate import certificate_of, certificate_text, claim_json, questions_digest, written_by
+from reports.certificate import (
+    CertificateError,
+    certificate_of,
+    certificate_text,
+    claim_json,
+    parse_certificate,
+    questions_digest,
+    written_by,
+)
 from reports.outcomes import ProofOutcome
-from reports.store import CERTIFICATE, COUNTEREXAMPLE, ProofStore, StoreError, key_of
+from reports.store import CERTIFICATE, COUNTEREXAMPLE, ProofStore, StoreError, certificate_problems, key_of
 from reports.subjects import Entry
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
 
-from .stored import QUESTION_SECONDS, base_outcome, look_up
-from .workers import Ended, Limits, Task, begun, note, run_tasks
+from .stored import QUESTION_SECONDS, LookedUp, base_outcome, look_up
+from .workers import Ended, Limits, Task, begun, note, run_within
 
 
 def prove_all(
@@ -37,35 +47,35 @@ def prove_all(
     """The outcomes of all entries, as they come: first what the store holds, then what has to be proved.
 
     With ``recheck`` a stored certificate counts only after its obligations were generated and put to both solvers
-    again.  Closing the iterator ends what still runs.
+    again.  Closing the iterator ends what still runs.  On a cluster, entries must be those of the catalogue; raises
+    MachinesError.
     """
-    notes: dict[str, str] = {}
+    looked_up: dict[str, LookedUp] = {}
     left = list(entries)
     keeper = None if store is None else _Keeper(store)  # before the files of provers are read
-    if store is not None:
+    remote = limits.cluster is not None
+    if store is not None or remote:
         answers = look_up(entries, store, jobs=limits.jobs, recheck=limits.timeout if recheck else 0.0, stopped=stopped)
-        left = []
-        with closing(answers) as looked_up:
-            for answer in looked_up:
+        with closing(answers):
+            for answer in answers:
                 if answer.outcome is not None:
                     yield answer.outcome
-                    continue
-                left.append(answer.name)
-                if answer.note:
-                    notes[answer.name] = answer.note
-        order = {name: number for number, name in enumerate(entries)}
-        left.sort(key=lambda name: order[name])
-    if len(left) > 1:
+                else:
+                    looked_up[answer.name] = answer
+        left = [name for name in entries if name in looked_up]
+    if len(left) > 1 and not remote:
         read_provers()  # here, and not in each claim's process
-    tasks = [Task(name, partial(prove_entry, name, entries[name], limits.timeout)) for name in left]
-    run = run_tasks(
-        tasks, jobs=limits.jobs, timeout=limits.timeout, memory=limits.memory, started=started, stopped=stopped
-    )
-    with closing(run) as ends:
+    if remote:
+        tasks = [Task(name, partial(prove_named, name, limits.timeout)) for name in left]
+    else:
+        tasks = [Task(name, partial(prove_entry, name, entries[name], limits.timeout)) for name in left]
+    with closing(run_within(limits, tasks, started=started, stopped=stopped)) as ends:
         for end in ends:
             outcome, kept_as = _outcome_of(end, entries[end.name])
-            if end.name in notes:
-                outcome = replace(outcome, notes=(notes[end.name], *outcome.notes))
+            if remote:
+                outcome = _compared(outcome, kept_as, entries[end.name], looked_up[end.name])
+            if end.name in looked_up and looked_up[end.name].note:
+                outcome = replace(outcome, notes=(looked_up[end.name].note, *outcome.notes))
             kept = outcome.document and outcome.status != Status.ERROR.value
             yield keeper.kept(kept_as, outcome) if keeper is not None and kept else outcome
 
@@ -85,9 +95,43 @@ def _outcome_of(end: Ended, entry: Entry) -> tuple[ProofOutcome, _KeptAs]:
         unbuilt = ProofOutcome(end.name, Status.ERROR.value, entry.expected.value, entry.summary, kind=entry.kind)
         known = ProofOutcome.from_text(end.begun) if end.begun else unbuilt
         return replace(known, reason=end.failure, seconds=round(end.seconds, 3)), _KeptAs()
-    answer = json.loads(end.text)
-    outcome = replace(ProofOutcome.from_json(answer["outcome"]), seconds=round(end.seconds, 3))
-    return outcome, _KeptAs(answer["key"], answer["questions"], tuple(answer["files"]))
+    try:
+        answer = json.loads(end.text)
+        outcome = replace(ProofOutcome.from_json(answer["outcome"]), seconds=round(end.seconds, 3))
+        return outcome, _KeptAs(answer["key"], answer["questions"], tuple(answer["files"]))
+    except (TypeError, ValueError, KeyError) as error:  # it may come from another machine
+        return _outcome_of(replace(end, text=None, failure=f"its answer cannot be read: {error}"), entry)
+
+
+def _compared(outcome: ProofOutcome, kept_as: _KeptAs, entry: Entry, asked: LookedUp) -> ProofOutcome:
+    """The outcome from another machine; an error where it is no answer to the claim as it is here."""
+    if outcome.status == Status.ERROR.value:
+        return outcome
+    words = asked.words
+    problem = "the claim could not be looked up here" if words is None else ""
+    if words is not None and kept_as.key != asked.key:
+        problem = "its key must be that of the claim"
+    elif words is not None and outcome != replace(outcome, **{name: getattr(words, name) for name in _SAME}):
+        problem = f"its {', '.join(_SAME)} must be those of the claim"
+    elif words is not None and outcome.status == Status.PROVED.value:
+        try:
+            certificate = parse_certificate(outcome.document, Path("its certificate"))
+            parameters = certificate["parameters"]
+            # a mapping is built in a process of its own only; all proofs of it that are kept have the same words
+            claim = words.claim if entry.kind == "mapping" else claim_json(entry.build().claim(parameters))
+            known = {kept_as.questions}
+            problems = certificate_problems(certificate, asked.semantics, claim or {}, words.method, parameters, known)
+            problem = problems[0] if problems else ""
+        except (CertificateError, ValueError) as error:
+            problem = str(error)
+    if not problem:
+        return outcome
+    base = words or ProofOutcome(asked.name, "", entry.expected.value, entry.summary, kind=entry.kind)
+    return replace(base, status=Status.ERROR.value, reason=f"the answer of its worker was refused: {problem}")
+
+
+_SAME = ("name", "expected", "kind", "method")
+"""What an answer must have in common with the claim."""
 
 
 class _Keeper:
@@ -108,6 +152,11 @@ class _Keeper:
         except StoreError as error:
             return replace(outcome, notes=(*outcome.notes, f"not put into the store: {error}"))
         return outcome
+
+
+def prove_named(name: str, timeout: float) -> str:
+    """As :func:`prove_entry`, of a claim of the catalogue."""
+    return prove_entry(name, find_entry(name), timeout)
 
 
 def prove_entry(name: str, entry: Entry, timeout: float) -> str:

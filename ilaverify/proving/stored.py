@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from ilaverify.identity import prover_identity, read_provers
@@ -37,13 +37,16 @@ class LookedUp:
 
     ``outcome`` has the status PROVED or REFUTED where the store has an answer that stands, ERROR where the claim
     itself cannot be built, and is None where it must be proved; ``note`` says what was wrong with an answer.  ``words``
-    is then the claim with everything that is known before it is proved.
+    is then the claim with everything that is known before it is proved, ``key`` is the one that its answer will have,
+    and ``semantics`` are the digests of what it refers to.
     """
 
     name: str
     outcome: ProofOutcome | None
     words: ProofOutcome | None = None
     note: str = ""
+    key: str = ""
+    semantics: Mapping[str, str] = field(default_factory=dict)
 
 
 def base_outcome(name: str, entry: Entry, subject: Subject) -> ProofOutcome:
@@ -65,13 +68,15 @@ def base_outcome(name: str, entry: Entry, subject: Subject) -> ProofOutcome:
 
 def look_up(
     entries: Mapping[str, Entry],
-    store: ProofStore,
+    store: ProofStore | None,
     *,
     jobs: int = 0,
     recheck: float = 0.0,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Generator[LookedUp]:
     """Looks claims up, many in one process, and yields the results; where a process fails, one by one.
+
+    Without a store all must be proved, as far as they can be built.
 
     With ``recheck``, seconds for each, a stored certificate counts only after its obligations were generated and put to
     both solvers again.
@@ -108,25 +113,25 @@ def _looked_up(end: Ended, names: Sequence[str]) -> Iterator[LookedUp]:
         return
     head, _, documents = end.text.partition("\n")
     at = 0
-    for name, outcome, words, note, length in json.loads(head):
+    for name, outcome, words, note, key, semantics, length in json.loads(head):
         read = [None if content is None else ProofOutcome.from_json(content) for content in (outcome, words)]
         if read[0] is not None:
             read[0] = replace(read[0], document=documents[at : at + length])
         at += length
-        yield LookedUp(name, read[0], read[1], note)
+        yield LookedUp(name, read[0], read[1], note, key, semantics)
 
 
 def _answers(
     names: Sequence[str],
     entries: Mapping[str, Entry],
-    store: ProofStore,
+    store: ProofStore | None,
     recheck: bool,
 ) -> str:
     """In the process: the results of looking claims up as one line of JSON, then all documents.
 
     These are most of the text, which takes long to quote; the line has their lengths.
     """
-    records: list[tuple[str, object, object, str, int]] = []
+    records: list[tuple[str, object, object, str, str, Mapping[str, str], int]] = []
     documents: list[str] = []
     for name in names:
         entry = entries[name]
@@ -138,14 +143,14 @@ def _answers(
         except Exception as error:  # any error is what the report says of this claim
             broken = ProofOutcome(name, Status.ERROR.value, entry.expected.value, entry.summary, kind=entry.kind)
             broken = replace(broken, reason=f"{type(error).__name__}: {error}")
-            records.append((name, broken.to_json(), None, "", 0))
+            records.append((name, broken.to_json(), None, "", "", {}, 0))
             continue
-        outcome, note = _answer(replace(words, key=key), subject, semantics, store, key, recheck)
+        outcome, note = _answer(replace(words, key=key), subject, semantics, store, recheck)
         if outcome is None:
-            records.append((name, None, words.to_json(), note, 0))
+            records.append((name, None, words.to_json(), note, key, semantics, 0))
             continue
         documents.append(outcome.document)
-        records.append((name, replace(outcome, document="").to_json(), None, note, len(outcome.document)))
+        records.append((name, replace(outcome, document="").to_json(), None, note, "", {}, len(outcome.document)))
     return "\n".join([json.dumps(records), "".join(documents)])
 
 
@@ -153,13 +158,14 @@ def _answer(
     words: ProofOutcome,
     subject: Subject,
     semantics: Mapping[str, str],
-    store: ProofStore,
-    key: str,
+    store: ProofStore | None,
     recheck: bool,
 ) -> tuple[ProofOutcome | None, str]:
     """The outcome that the store holds, if it stands up to checking; and what was wrong with it, if anything."""
+    if store is None:
+        return None, ""
     try:
-        entry, questions = store.get(key), store.questions(key)
+        entry, questions = store.get(words.key), store.questions(words.key)
     except StoreError as error:
         return None, str(error)
     if entry is None:

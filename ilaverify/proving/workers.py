@@ -19,9 +19,10 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing.connection import wait
 from multiprocessing.context import ForkProcess
-from typing import IO
+from typing import IO, Protocol
 
 _FORK = multiprocessing.get_context("fork")
 _MEGABYTE = 1 << 20
@@ -30,13 +31,33 @@ _WITHOUT_MEMORY = (signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGTRAP
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
+class MachinesError(Exception):
+    """Other machines that cannot be used, or not any more; the message names them and the next step."""
+
+
+class Machines(Protocol):
+    """What runs tasks on other machines (:class:`.cluster.Cluster`)."""
+
+    def run_tasks(
+        self,
+        tasks: Sequence[Task],
+        *,
+        timeout: float,
+        memory: int,
+        started: Callable[[str], None] | None = None,
+        stopped: Callable[[], bool] = ...,
+    ) -> Generator[Ended]:
+        """As the function of that name; raises MachinesError."""
+
+
 @dataclass(frozen=True)
 class Limits:
-    """What a run may use: processes at once, and seconds and megabytes of address space for each claim."""
+    """What a run may use: processes at once, or a cluster; seconds and megabytes of address space for each claim."""
 
     jobs: int = 1
     timeout: float = 300.0
     memory: int = 4096
+    cluster: Machines | None = None
 
 
 @dataclass(frozen=True)
@@ -151,6 +172,21 @@ def run_tasks(
     finally:
         for one in running.values():
             _end(one)
+
+
+def run_within(
+    limits: Limits,
+    tasks: Sequence[Task],
+    *,
+    started: Callable[[str], None] | None = None,
+    stopped: Callable[[], bool] = lambda: False,
+) -> Generator[Ended]:
+    """Runs tasks in processes of this machine or, where the limits have a cluster, on that.
+
+    On a cluster each task must run a ``partial`` of a function of this package, with arguments that JSON has.
+    """
+    run = partial(run_tasks, jobs=limits.jobs) if limits.cluster is None else limits.cluster.run_tasks
+    return run(tasks, timeout=limits.timeout, memory=limits.memory, started=started, stopped=stopped)
 
 
 def _start(task: Task, timeout: float, memory: int, last: bool) -> _Running:
