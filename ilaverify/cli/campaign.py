@@ -15,10 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from ilaverify.errors import EXIT_INTERRUPTED, EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 
-from .arguments import count, place, require_writable, seed
+from .arguments import add_cluster, cluster_of, count, place, require_writable, seed
 
 if TYPE_CHECKING:
-    from rewrites.campaigns.campaign import CampaignResult, Phase
+    from collections.abc import Iterator
+
+    from ilaverify.proving.cluster import Cluster
+    from rewrites.campaigns.campaign import CampaignResult, Drawn, Phase
     from rewrites.campaigns.definition import Campaign
     from rewrites.campaigns.statistics import Margins, Sample, Statistics
 
@@ -39,6 +42,8 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument("--list", action="store_true", help="list the campaigns")
     parser.add_argument("--examples", type=count, default=100, metavar="N", help="default: 100")
     parser.add_argument("--seed", type=seed, default=0, metavar="S", help="default: 0")
+    parser.add_argument("--jobs", type=count, default=1, metavar="N", help="processes that run examples; default: 1")
+    add_cluster(parser)
     parser.add_argument("-o", dest="directory", type=place, metavar="DIR", help="write samples, picture and violation")
     parser.add_argument("--replay", type=Path, metavar="FILE", help="run a violating example again")
     parser.add_argument("--json", action="store_true", help="machine-readable output")
@@ -63,14 +68,26 @@ def _campaign(options: argparse.Namespace) -> int:
         return _replay(campaign, options)
     if options.directory is not None:
         require_writable("-o", options.directory, directory=True)
-    return _run(campaign, options)
+    with cluster_of(options) as cluster:
+        return _run(campaign, options, cluster)
 
 
 # -- running --------------------------------------------------------------------------------------------
 
 
-def _run(campaign: Campaign, options: argparse.Namespace) -> int:
+def _run(campaign: Campaign, options: argparse.Namespace, cluster: Cluster | None) -> int:
+    from ilaverify.proving.campaign_samples import samples
+    from ilaverify.proving.workers import Limits, MachinesError
     from rewrites.campaigns.campaign import CampaignError, run_campaign
+
+    lost: list[MachinesError] = []
+
+    def ahead(drawn: list[Drawn]) -> Iterator[Sample]:
+        try:
+            yield from samples(campaign.name, drawn, Limits(options.jobs, cluster=cluster))
+        except MachinesError as error:
+            lost.append(error)
+            raise KeyboardInterrupt from error  # what was found is shown
 
     directory: Path | None = options.directory
     if not options.json:
@@ -83,6 +100,7 @@ def _run(campaign: Campaign, options: argparse.Namespace) -> int:
             seed=options.seed,
             database=None if directory is None else directory / f"{campaign.name}.examples",
             progress=progress,
+            ahead=None if cluster is None and options.jobs == 1 else ahead,
         )
     except CampaignError as error:
         progress.clear()
@@ -105,6 +123,9 @@ def _run(campaign: Campaign, options: argparse.Namespace) -> int:
             print(f"written        {path}")
     if failure is not None:
         raise failure
+    if lost:
+        print(f"ilaverify: {lost[0]}", file=sys.stderr)
+        return EXIT_UNPROVED
     if result.interrupted:
         return EXIT_INTERRUPTED
     if result.finding is not None:

@@ -8,13 +8,13 @@ sizes, and :mod:`.shrink`'s, for the data.
 A run has up to three passes: saved violations of earlier runs first (where there is an example database); then all
 examples, for the statistics; then, if one of them violated the property, the same examples again up to that one, to
 shrink it.  The middle pass depends only on the definition, the seed and the number of examples, so its samples
-are always the same.
+are always the same.  Examples may therefore be measured ahead, elsewhere and in any order.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,6 +36,12 @@ SHRINKING_RUNS = 300
 Phase = Literal["saved examples", "examples", "shrinking"]
 Progress = Callable[[Phase, int, list[Sample]], None]
 """Called after each run of an example: the pass, how many were run in it, the samples so far."""
+
+
+Drawn = tuple[Mapping[str, int], str, int]
+"""What determines an example: its sizes, its distribution, the seed of its data."""
+Ahead = Callable[[list[Drawn]], Iterable[Sample]]
+"""Measures examples, and gives those samples that it has, in any order; the other examples are measured here."""
 
 
 class CampaignError(Exception):
@@ -134,31 +140,33 @@ class _Search:
     progress: Progress | None
     database: Path | None
     known: dict[tuple[Any, ...], tuple[Sample, Violation | None]] = field(default_factory=dict)
+    ahead: dict[tuple[Any, ...], Sample] = field(default_factory=dict)
     samples: list[Sample] = field(default_factory=list)
-    drawn: Example | None = None
-    smallest: tuple[Example, Violation] | None = None
+    drawn: Drawn | None = None
+    smallest: tuple[Drawn, Violation] | None = None
     broken: tuple[Example, Exception] | None = None
     runs: int = 0
 
-    def evaluate(self, example: Example) -> tuple[Sample, Violation | None]:
-        """The sample of an example and the violation; each example runs once."""
-        key = self._key(example)
+    def evaluate(self, drawn: Drawn) -> tuple[Sample, Violation | None]:
+        """The sample of an example and the violation; each example runs once, and again where one was found ahead."""
+        key = self._key(drawn)
         if key not in self.known:
-            self.known[key] = self._run(example)
+            sample = self.ahead.get(key)
+            self.known[key] = self._run(drawn) if sample is None or sample.violation else (sample, None)
         return self.known[key]
 
-    def _key(self, example: Example) -> tuple[Any, ...]:
-        return (*(example.parameters[n] for n in self.campaign.parameters), example.distribution, example.seed)
+    def sample(self, drawn: Drawn) -> Sample:
+        """The sample alone."""
+        return self.ahead.get(self._key(drawn)) or self.evaluate(drawn)[0]
 
-    def _run(self, example: Example) -> tuple[Sample, Violation | None]:
-        assert example.seed is not None
+    def _key(self, drawn: Drawn) -> tuple[Any, ...]:
+        sizes, distribution, seed = drawn
+        return (*(sizes[n] for n in self.campaign.parameters), distribution, seed)
+
+    def _run(self, drawn: Drawn) -> tuple[Sample, Violation | None]:
+        example = self.campaign.example(*drawn)
         try:
-            try:
-                outcome = self.campaign.evaluate(example)
-            except Skip as reason:
-                bare = (example.parameters, example.distribution, example.seed)
-                return Sample(*bare, None, None, None, str(reason), 0.0, None), None
-            return sample_of(example, outcome), outcome.violation
+            return measured(self.campaign, example)
         except Exception as error:
             self.broken = example, error
             raise _Stop from error
@@ -170,16 +178,29 @@ class _Search:
 
     # -- the passes ---------------------------------------------------------------------------------
 
-    def measure(self) -> None:
+    def measure(self, ahead: Ahead | None) -> None:
         """Runs every example; a violation is recorded and does not end the pass."""
         self.runs = 0
+        drawn: list[Drawn] = []
+        if ahead is not None:
+            self._drive(drawn.append, ("generate",), saved=False)
+            try:
+                for sample in ahead(drawn):
+                    self.ahead[self._key((sample.parameters, sample.distribution, sample.seed))] = sample
+                    self.tell("examples")
+            except KeyboardInterrupt:
+                self.samples = [self.ahead[key] for key in map(self._key, drawn) if key in self.ahead]
+                self.drawn = next(((s.parameters, s.distribution, s.seed) for s in self.samples if s.violation), None)
+                raise
+            self.runs = 0
 
-        def visit(example: Example) -> None:
-            sample, _ = self.evaluate(example)
+        def visit(drawn: Drawn) -> None:
+            sample = self.sample(drawn)
             if self.drawn is None and sample.violation is not None:
-                self.drawn = example
+                self.drawn = drawn
             self.samples.append(sample)
-            self.tell("examples")
+            if ahead is None:
+                self.tell("examples")
 
         self._drive(visit, ("generate",), saved=False)
 
@@ -187,25 +208,25 @@ class _Search:
         """Finds a violation and shrinks it: among saved examples, or in the order of :meth:`measure`."""
         self.runs, budget = 0, SHRINKING_RUNS
 
-        def visit(example: Example) -> None:
+        def visit(drawn: Drawn) -> None:
             nonlocal budget
-            if self.smallest is not None and self._key(example) not in self.known:
+            if self.smallest is not None and self._key(drawn) not in self.known:
                 if budget == 0:
                     return
                 budget -= 1
-            _, violation = self.evaluate(example)
+            _, violation = self.evaluate(drawn)
             self.tell(phase)
             if violation is not None:
                 if self.drawn is None:
-                    self.drawn = example
-                self.smallest = example, violation
+                    self.drawn = drawn
+                self.smallest = drawn, violation
                 raise _Violated
 
         phases = ("reuse", "shrink") if phase == "saved examples" else ("generate", "shrink")
         with suppress(_Violated):  # the last example that raised is the smallest: Hypothesis ends with it
             self._drive(visit, phases, saved=True)
 
-    def _drive(self, visit: Callable[[Example], None], phases: tuple[str, ...], *, saved: bool) -> None:
+    def _drive(self, visit: Callable[[Drawn], None], phases: tuple[str, ...], *, saved: bool) -> None:
         import hypothesis
         from hypothesis import Verbosity, given, settings
         from hypothesis import strategies as st
@@ -236,7 +257,7 @@ class _Search:
             value = 0
             for digit in digits:
                 value = value << 6 | digit
-            visit(campaign.example(sizes, distribution, value))
+            visit((sizes, distribution, value))
 
         with _home_of_hypothesis():
             property_holds()
@@ -246,6 +267,17 @@ class _Violated(Exception):
     """Tells Hypothesis that an example violates the property."""
 
 
+def measured(campaign: Campaign, example: Example) -> tuple[Sample, Violation | None]:
+    """The sample of an example that was drawn, and its violation; raises what a side of the campaign raises."""
+    assert example.seed is not None
+    try:
+        outcome = campaign.evaluate(example)
+    except Skip as reason:
+        bare = (example.parameters, example.distribution, example.seed)
+        return Sample(*bare, None, None, None, str(reason), 0.0, None), None
+    return sample_of(example, outcome), outcome.violation
+
+
 def run_campaign(
     campaign: Campaign,
     *,
@@ -253,11 +285,12 @@ def run_campaign(
     seed: int = 0,
     database: Path | None = None,
     progress: Progress | None = None,
+    ahead: Ahead | None = None,
 ) -> CampaignResult:
     """Runs a campaign; an interrupt (Ctrl-C) ends it early, and the result up to then is returned.
 
     ``database`` is a directory for Hypothesis's example database: violations are saved there, and tried first in later
-    runs.  They do not enter the statistics.
+    runs.  They do not enter the statistics.  ``ahead`` measures examples elsewhere, before this process does.
 
     Raises CampaignError where a side of an example raises anything but :class:`~.definition.Skip`, and ValueError
     where there is not at least one example or the seed is negative.
@@ -273,7 +306,7 @@ def run_campaign(
         if database is not None and database.is_dir():
             search.find("saved examples")
             saved = search.smallest is not None
-        search.measure()
+        search.measure(ahead)
         if search.drawn is not None and search.smallest is None:
             search.find("shrinking")
     except _Stop:
@@ -286,12 +319,13 @@ def run_campaign(
         interrupted = True
     finding = None
     if search.drawn is not None:
-        example, violation = search.smallest or _again(search, search.drawn)
-        smallest = example
+        small, violation = search.smallest or _again(search, search.drawn)
+        smallest = example = campaign.example(*small)
         if not interrupted:
             shrunk = shrink_arrays(campaign, example, violation)
             interrupted, example, violation = shrunk.interrupted, shrunk.example, shrunk.violation
-        finding = Finding(violation, example, smallest, search.drawn, shrunk or Shrunk.none(example, violation), saved)
+        drawn = campaign.example(*search.drawn)
+        finding = Finding(violation, example, smallest, drawn, shrunk or Shrunk.none(example, violation), saved)
     return CampaignResult(campaign, seed, examples, search.samples, finding, interrupted)
 
 
@@ -302,10 +336,10 @@ def show_example(example: Example) -> str:
     return ", ".join(part for part in (sizes, example.distribution, seed) if part)
 
 
-def _again(search: _Search, example: Example) -> tuple[Example, Violation]:
-    _, violation = search.evaluate(example)
+def _again(search: _Search, drawn: Drawn) -> tuple[Drawn, Violation]:
+    _, violation = search.evaluate(drawn)
     assert violation is not None
-    return example, violation
+    return drawn, violation
 
 
 @contextmanager

@@ -67,6 +67,12 @@ class Margin:
             "a_priori_used": self.a_priori_used,
         }
 
+    @staticmethod
+    def from_json(content: Mapping[str, Any]) -> Margin:
+        """The margin in what :meth:`as_json` gave; raises KeyError on anything else."""
+        names = ("largest_error", "bound_used", "a_priori_bound", "a_priori_used")
+        return Margin(*(content[name] for name in names))
+
 
 @dataclass(frozen=True, eq=False)
 class Outcome:

@@ -77,6 +77,13 @@ class Sample:
             "margin": None if self.margin is None else self.margin.as_json(),
         }
 
+    @staticmethod
+    def from_json(content: Any) -> Sample:
+        """The sample in what :meth:`as_json` gave; raises ValueError, TypeError or KeyError on anything else."""
+        margin = content["margin"]
+        read = None if margin is None else Margin.from_json(margin)
+        return Sample(**(content | {"seed": int(content["seed"]), "margin": read}))
+
 
 def sample_of(example: Example, outcome: Outcome) -> Sample:
     """The errors of an outcome; an outcome without a relative error becomes a skipped sample.
