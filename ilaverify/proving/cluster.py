@@ -8,6 +8,7 @@ tasks to another one.  Results go to the client as they come, and nothing is kep
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import json
 import logging
 import time
@@ -31,6 +32,9 @@ WORKER_SECONDS = 30.0
 _AHEAD = 2
 """Requests that are sent for each thread of a worker, so that it need not wait for the next; the others wait here."""
 
+_SENDING_SECONDS = 0.1
+"""The time in which the scheduler is told what is not waited for any more."""
+
 _REQUEST_SECONDS, _MOST_TASKS = 0.5, 16
 """Short tasks go together, for as long as a request should take: a request costs about 15 ms of processor time."""
 
@@ -47,6 +51,10 @@ class Cluster:
             raise MachinesError(
                 f"a cluster needs Dask, which is not installed ({error}); pip install 'ilaverify[cluster]'"
             ) from error
+        if not address.rpartition(":")[2].isdigit():
+            raise MachinesError(
+                f"the address of a Dask scheduler must be HOST:PORT or tls://HOST:PORT, not '{address}'"
+            )
         logging.getLogger("distributed").setLevel(logging.CRITICAL)
         logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
         self.address = address
@@ -128,6 +136,7 @@ class Cluster:
                 one.cancel()
             if running:
                 self._wait(asyncio.wait(running, timeout=1))
+                self._wait(asyncio.sleep(_SENDING_SECONDS))
 
     def _submit(self, request: str) -> asyncio.Task[Any]:
         async def text() -> Any:
@@ -158,9 +167,10 @@ class Cluster:
             )
 
     def _error(self, one: asyncio.Task[Any]) -> BaseException | None:
-        if one.cancelled():
+        error = asyncio.CancelledError() if one.cancelled() else one.exception()
+        if isinstance(error, (asyncio.CancelledError, concurrent.futures.CancelledError)):
             raise self._gone()
-        return one.exception()
+        return error
 
     def _ends(self, one: asyncio.Task[Any], sent: Sequence[Task], ours: Mapping[str, str]) -> list[Ended]:
         """The ends of the tasks that were sent together."""
@@ -178,7 +188,7 @@ class Cluster:
             except (TypeError, ValueError, KeyError) as wrong:
                 failure = f"the answer of its worker cannot be read: {wrong}"
             else:
-                if answer["refused"]:
+                if answer["refused"] is not None:
                     raise MachinesError(f"a worker of the cluster at {self.address} {_difference(answer, ours)}")
                 if {end.name for end in ends} == {task.name for task in sent}:
                     return ends

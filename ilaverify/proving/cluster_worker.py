@@ -1,7 +1,7 @@
 """A cluster's tasks on the machine that runs them: each in a process of its own, with the limits of :mod:`.workers`.
 
 A Dask worker runs :func:`work` in a thread.  Processes must not be forked beside threads, so each thread passes its
-tasks as lines of JSON to a *server*, a process with one thread that has everything loaded, and forks for each task.
+tasks as texts to a *server*, a process with one thread that has everything loaded, and forks for each task.
 A server ends what it runs and itself when its worker ends, however that ends.
 
 This module loads nothing large: Dask's scheduler imports it, too.
@@ -10,7 +10,6 @@ This module loads nothing large: Dask's scheduler imports it, too.
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -19,8 +18,8 @@ from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
 from importlib import import_module
-from select import select
-from typing import IO
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 
 from .workers import POLL_SECONDS, Ended, Task, run_tasks
 
@@ -48,9 +47,12 @@ def work(request: str) -> str:
 
 
 def _text(
-    *, ended: Sequence[Ended] = (), failure: str = "", refused: str = "", environment: Mapping[str, str] | None = None
+    ended: Sequence[Ended] = (),
+    failure: str = "",
+    refused: str | None = None,
+    environment: Mapping[str, str] | None = None,
 ) -> str:
-    """An answer: the ends of tasks, or why there are none, and what the worker has where it refused them."""
+    """An answer: the ends of tasks; or why there are none; or that they are refused, and what the worker has."""
     answer = {"ended": list(map(asdict, ended)), "failure": failure, "refused": refused, "environment": environment}
     return json.dumps(answer, sort_keys=True)
 
@@ -60,21 +62,22 @@ class _Server:
 
     def __init__(self, serves: str) -> None:
         self.serves = serves
-        command = [sys.executable, "-m", __name__, *json.loads(serves)[0]]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._connection, theirs = Pipe()
+        command = [sys.executable, "-m", __name__, str(theirs.fileno()), *json.loads(serves)[0]]
+        self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])
+        theirs.close()
 
     def answer(self, request: str, stopped: Callable[[], bool]) -> str:
-        """The answer; empty where the process ended, or is to be ended because the task is ``stopped``."""
-        assert self._process.stdin is not None and self._process.stdout is not None
+        """The answer; empty where the process has ended."""
         try:
-            self._process.stdin.write(f"{request}\n".encode())
-            self._process.stdin.flush()
-        except BrokenPipeError:
+            self._connection.send(request)
+            while not self._connection.poll(POLL_SECONDS):
+                if stopped():
+                    self._connection.send(_STOP)
+                    break
+            return str(self._connection.recv())
+        except (OSError, EOFError):
             return ""
-        while not select([self._process.stdout], [], [], POLL_SECONDS)[0]:
-            if stopped():
-                return ""
-        return self._process.stdout.readline().decode()
 
     def runs(self) -> bool:
         """Whether the process is still there."""
@@ -82,9 +85,12 @@ class _Server:
 
     def end(self) -> None:
         """Ends the process, which ends what it runs."""
-        with suppress(BrokenPipeError):
-            self._process.communicate()
+        self._connection.close()
+        self._process.wait()
 
+
+_STOP = ""
+"""What a server gets instead of a request where nobody waits for the answer to the last one."""
 
 _idle: list[_Server] = []
 """Servers that wait, as many as there were tasks at a time."""
@@ -104,57 +110,60 @@ def _server_for(serves: str) -> _Server:
 # -- in a server --------------------------------------------------------------------------------------
 
 
-def _serve(modules: Sequence[str]) -> None:
+def _serve(connection: Connection, modules: Sequence[str]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what modules print is no answer
-    for answer in _answers(requests, modules):
-        print(answer, file=answers, flush=True)
+    with suppress(EOFError, BrokenPipeError):  # the worker has ended
+        for answer in _answers(connection, modules):
+            connection.send(answer)
 
 
-def _answers(requests: IO[bytes], modules: Sequence[str]) -> Iterator[str]:
+def _answers(connection: Connection, modules: Sequence[str]) -> Iterator[str]:
     from ila_lang.extensions import use_module
     from ilaverify.catalogue import all_entries
     from ilaverify.identity import environment, is_unchanged, read_provers, sources_stamp
 
     stamp = sources_stamp()
-    problem, found = "", {}
+    problem, ready = "", False
+    found: Mapping[str, str] = {}
     try:
         for module in modules:
             use_module(module)
-        all_entries()
-        for name in read_provers():
-            import_module(name)  # here, and not for each task
         found = environment()
     except Exception as error:  # any error is what the client is told
         problem = f"{type(error).__name__}: {error}"
-    while line := requests.readline():
-        request = json.loads(line)
-        if problem or found != request["serves"][1]:
-            yield _text(refused=problem or "other versions", environment=found)
+    while True:
+        text = connection.recv()
+        if text == _STOP:  # for a task that has ended meanwhile
             continue
+        request = json.loads(text)
+        if problem or found != request["serves"][1]:
+            yield _text(refused=problem, environment=found)
+            continue
+        if not ready:
+            all_entries()
+            for name in read_provers():
+                import_module(name)  # here, and not for each task
+            ready = True
         tasks = [
-            Task(
-                task["name"],
-                partial(getattr(import_module(task["function"][0]), task["function"][1]), *task["arguments"]),
-            )
-            for task in request["tasks"]
+            Task(task["name"], partial(_function(*task["function"]), *task["arguments"])) for task in request["tasks"]
         ]
         limits = {"jobs": 1, "timeout": request["timeout"], "memory": request["memory"]}
         try:
-            ended = list(run_tasks(tasks, **limits, stopped=partial(_gone, requests)))
+            # the worker sends nothing while it waits, except to stop; its end looks alike
+            ended = list(run_tasks(tasks, **limits, stopped=connection.poll))
         except KeyboardInterrupt:
-            return
+            yield _text(failure="it was stopped")
+            continue
         if not is_unchanged(stamp):
             yield _text(failure="files of ilaverify have changed on its worker")
             return
-        yield _text(ended=ended)
+        yield _text(ended)
 
 
-def _gone(requests: IO[bytes]) -> bool:
-    """Whether the worker has gone: it sends nothing while a task runs."""
-    return bool(select([requests], [], [], 0)[0])
+def _function(module: str, name: str) -> Callable[..., str]:
+    function: Callable[..., str] = getattr(import_module(module), name)
+    return function
 
 
 if __name__ == "__main__":
-    _serve(sys.argv[1:])
+    _serve(Connection(int(sys.argv[1])), sys.argv[2:])
