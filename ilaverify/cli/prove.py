@@ -26,6 +26,7 @@ from .compile import targets_of
 from .outcomes import RESULT_SCHEMA, chosen_entries, exit_code_of, name_width, outcome_json, show_outcome
 
 if TYPE_CHECKING:
+    from ilaverify.proving.cluster import Cluster
     from reports.outcomes import ProofOutcome
     from reports.store import ProofStore
     from reports.subjects import Entry
@@ -92,6 +93,11 @@ def _prove(options: argparse.Namespace) -> int:
         raise UsageError("--seed draws mutants; give --mutants N as well, or leave --seed out")
     if options.recheck and options.no_store:
         raise UsageError("--recheck is about stored proofs, and --no-store uses none; leave one of them out")
+    with cluster_of(options) as cluster:
+        return _prove_on(cluster, options)
+
+
+def _prove_on(cluster: Cluster | None, options: argparse.Namespace) -> int:
     from reports.store import ProofStore, default_store
 
     store = None if options.no_store else ProofStore(options.store or default_store())
@@ -113,9 +119,8 @@ def _prove(options: argparse.Namespace) -> int:
 
     from ilaverify.proving.workers import Limits
 
-    with cluster_of(options) as cluster:
-        limits = Limits(options.jobs, options.timeout, options.memory, cluster)
-        outcomes, interrupted = run_entries(entries, limits, store, options, keep)
+    limits = Limits(options.jobs, options.timeout, options.memory, cluster)
+    outcomes, interrupted = run_entries(entries, limits, store, options, keep)
     try:
         if failure is None:
             write_reports(outcomes, options, written, inputs)

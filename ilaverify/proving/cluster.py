@@ -11,6 +11,7 @@ import asyncio
 import concurrent.futures
 import json
 import logging
+import re
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
@@ -18,7 +19,6 @@ from functools import partial
 from typing import Any, Self, TypeVar
 
 from ila_lang.extensions import modules_in_use
-from ilaverify.identity import environment
 
 from .cluster_worker import work
 from .workers import POLL_SECONDS, Ended, MachinesError, Task
@@ -51,7 +51,7 @@ class Cluster:
             raise MachinesError(
                 f"a cluster needs Dask, which is not installed ({error}); pip install 'ilaverify[cluster]'"
             ) from error
-        if not address.rpartition(":")[2].isdigit():
+        if not re.fullmatch(r"((tcp|tls)://)?[^/]+:[0-9]+", address):
             raise MachinesError(
                 f"the address of a Dask scheduler must be HOST:PORT or tls://HOST:PORT, not '{address}'"
             )
@@ -65,7 +65,11 @@ class Cluster:
 
         async def connect() -> Any:
             client = distributed.Client(address, asynchronous=True, timeout=CONNECT_SECONDS, set_as_default=False)
-            return await client
+            try:
+                return await client
+            except BaseException:
+                await client.close()
+                raise
 
         try:
             self._client = self._wait(asyncio.wait_for(connect(), 2 * CONNECT_SECONDS))
@@ -102,6 +106,8 @@ class Cluster:
         Each task runs a ``partial`` of a function of this package, by its name, with arguments that JSON has.  Raises
         MachinesError where the scheduler goes away, no worker comes, or one has other versions than this process.
         """
+        from ilaverify.identity import environment  # which loads solvers, and takes longer than to find no scheduler
+
         ours = environment()
         order = {"timeout": timeout, "memory": memory, "serves": [modules_in_use(), ours]}
         waiting = deque(tasks)
@@ -190,7 +196,7 @@ class Cluster:
             else:
                 if answer["refused"] is not None:
                     raise MachinesError(f"a worker of the cluster at {self.address} {_difference(answer, ours)}")
-                if {end.name for end in ends} == {task.name for task in sent}:
+                if sorted(end.name for end in ends) == sorted(task.name for task in sent):
                     return ends
                 failure = failure or "its worker answered something else"
         return [Ended(task.name, None, failure, 0.0) for task in sent]

@@ -59,6 +59,11 @@ class DaskCluster:
         self._scheduler.send_signal(signal.SIGKILL)
         self._scheduler.wait()
 
+    def processes(self) -> list[psutil.Process]:
+        """The scheduler, workers, and their servers."""
+        started = [psutil.Process(process.pid) for process in (self._scheduler, *self.workers)]
+        return [*started, *(server for process in started for server in process.children())]
+
     def tasks(self) -> list[psutil.Process]:
         """The processes of tasks: children of the servers, which are children of workers."""
         servers = [server for w in self.workers if w.poll() is None for server in psutil.Process(w.pid).children()]

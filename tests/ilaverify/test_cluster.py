@@ -20,6 +20,7 @@ import pytest
 
 from ilaverify.catalogue import find_entry
 from ilaverify.cli import main
+from ilaverify.identity import environment
 from ilaverify.proving import cluster as module
 from ilaverify.proving.cluster import Cluster
 from ilaverify.proving.prove_all import prove_all
@@ -40,7 +41,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskCluster]:
 @pytest.fixture
 def own(tmp_path: Path) -> Iterator[DaskCluster]:
     (tmp_path / "logs").mkdir()
-    with DaskCluster(tmp_path / "logs", workers=1) as started:
+    with DaskCluster(tmp_path / "logs", workers=2) as started:
         yield started
 
 
@@ -54,7 +55,7 @@ def ends(cluster: Cluster, tasks: Sequence[Task], **limits: Any) -> dict[str, En
     return {end.name: end for end in found}
 
 
-def until(what: Callable[[], bool], seconds: float = 60.0) -> float:
+def until(what: Callable[[], bool], seconds: float = 300.0) -> float:
     """The time until something is so."""
     start = time.monotonic()
     while not what():
@@ -112,20 +113,28 @@ def test_samples_of_workers_are_those_of_one_process(shared: DaskCluster, capsys
     assert len(set(shown)) == 1
 
 
-def test_a_scheduler_that_goes_away_leaves_what_was_proved(
-    own: DaskCluster,
-) -> None:
-    with Cluster(own.address) as cluster:
-        run = cluster.run_tasks([*texts(1), Task("long", partial(time.sleep, 100))], timeout=200, memory=4096)
-        assert next(run).text == "text 0 é"
-        until(lambda: len(own.tasks()) == 1)
+def test_a_scheduler_that_goes_away_leaves_what_was_proved(own: DaskCluster, tmp_path: Path) -> None:
+    store = ProofStore(tmp_path / "store.sqlite3")
+    with command("flexasr_gru", RULES[0], "--store", str(store.path), "--cluster", own.address) as process:
+        until(lambda: bool(store.entries()) and len(own.tasks()) == 1)
         (task,) = own.tasks()
-        own.end_scheduler()
         start = time.monotonic()
-        with pytest.raises(MachinesError, match="has gone away; start it again"):
-            next(run)
-        assert time.monotonic() - start < 10
+        own.end_scheduler()
+        out, said = process.communicate()
+    assert time.monotonic() - start < 60
+    assert process.returncode == 2 and "PROVED   relu-commutes" in out
+    assert f"the scheduler at {own.address} has gone away; start it again" in said
+    assert "what was proved is kept" in said and "1 NOT RUN, 1 PROVED" in out
+    assert [subject for _, _, subject in store.entries()] == [RULES[0]]
     until(lambda: not task.is_running())
+
+
+def command(*arguments: str, folder: Path | None = None) -> subprocess.Popen[str]:
+    """``ilaverify prove`` as a process."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "ilaverify", "prove", *arguments],
+        cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
 
 
 def test_a_run_that_is_closed_leaves_no_task(shared: DaskCluster) -> None:
@@ -136,14 +145,13 @@ def test_a_run_that_is_closed_leaves_no_task(shared: DaskCluster) -> None:
         until(lambda: len(shared.tasks()) == 3)
         start = time.monotonic()
         run.close()
-        assert time.monotonic() - start < 2
-    until(lambda: not shared.tasks(), seconds=10)
+        assert time.monotonic() - start < 10
+    until(lambda: not shared.tasks(), seconds=60)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_an_interrupted_command_leaves_no_task(shared: DaskCluster, number: signal.Signals) -> None:
-    command = [sys.executable, "-m", "ilaverify", "prove", "flexasr_lstm", "flexasr_gru", "--no-store", "--cluster"]
-    with subprocess.Popen([*command, shared.address], stderr=subprocess.PIPE, text=True) as process:
+    with command("flexasr_lstm", "flexasr_gru", "--no-store", "--cluster", shared.address) as process:
         until(lambda: len(shared.tasks()) == 2)
         start = time.monotonic()
         process.send_signal(number)
@@ -152,12 +160,12 @@ def test_an_interrupted_command_leaves_no_task(shared: DaskCluster, number: sign
     if number == signal.SIGINT:
         assert process.returncode == 130 and "ilaverify: interrupted; nothing was proved" in said
     assert took < 5  # a second on a machine that has nothing else to do
-    until(lambda: not shared.tasks(), seconds=10)
+    until(lambda: not shared.tasks(), seconds=60)
 
 
 def test_workers_must_have_the_same_versions(shared: DaskCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    theirs = module.environment()
-    monkeypatch.setattr(module, "environment", lambda: theirs | {"solvers": "z3 9.9"})
+    theirs = environment()
+    monkeypatch.setattr("ilaverify.identity.environment", lambda: theirs | {"solvers": "z3 9.9"})
     with Cluster(shared.address) as cluster, pytest.raises(MachinesError) as caught:
         ends(cluster, texts(1))
     assert f"solvers: {theirs['solvers']} there, z3 9.9 here" in str(caught.value)
@@ -174,12 +182,20 @@ def test_modules_that_workers_lack_are_refused(
     assert "package of_the_client: code" in capsys.readouterr().err
 
 
+def test_modules_that_workers_have_are_used(shared: DaskCluster) -> None:
+    (shared.folder / "of_both.py").write_text("from rewrites.targets.flexasr import TARGET\n")
+    options = ("--module", "of_both", "--no-store", "--cluster", shared.address)
+    with command(RULES[0], *options, folder=shared.folder) as process:
+        out, said = process.communicate()
+    assert (process.returncode, said) == (0, "") and "1 PROVED" in out
+
+
 @pytest.mark.parametrize(
     ("address", "words"),
     [
         ("127.0.0.1:9", "no Dask scheduler answers at 127.0.0.1:9 within 5 s"),
         ("nowhere.invalid:8786", "no Dask scheduler answers at"),
-        ("odd://x:1", "no Dask scheduler answers at"),
+        ("odd://x:1", "must be HOST:PORT"),
         ("", "must be HOST:PORT"),
         ("127.0.0.1", "must be HOST:PORT"),
     ],
@@ -188,7 +204,7 @@ def test_a_wrong_address_is_said_in_seconds(address: str, words: str, capsys: py
     start = time.monotonic()
     assert main(["prove", RULES[0], "--cluster", address]) == 64
     assert words in capsys.readouterr().err
-    assert time.monotonic() - start < 15
+    assert time.monotonic() - start < 60
 
 
 def test_a_cluster_needs_the_extra(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -199,6 +215,7 @@ def test_a_cluster_needs_the_extra(monkeypatch: pytest.MonkeyPatch, capsys: pyte
 
 def test_a_cluster_without_workers_is_said(own: DaskCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     own.kill(0)
+    own.kill(1)
     monkeypatch.setattr(module, "WORKER_SECONDS", 1.0)
     with Cluster(own.address) as cluster, pytest.raises(MachinesError, match="has had no worker for 1 s"):
         ends(cluster, texts(1))
