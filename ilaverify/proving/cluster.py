@@ -29,9 +29,6 @@ CONNECT_SECONDS = 5.0
 WORKER_SECONDS = 30.0
 """The time for which a run waits while the cluster has no worker."""
 
-_AHEAD = 2
-"""Requests that are sent for each thread of a worker, so that it need not wait for the next; the others wait here."""
-
 _SENDING_SECONDS = 0.1
 """The time in which the scheduler is told what is not waited for any more."""
 
@@ -117,7 +114,8 @@ class Cluster:
         try:
             while waiting or running:
                 self._look()
-                while waiting and len(running) < _AHEAD * max(1, self._threads):
+                # a worker need not wait for its next short tasks; long ones must not wait for one that is busy
+                while waiting and len(running) < max(1, self._threads) * (2 if together > 1 else 1):
                     sent = [waiting.popleft() for _ in range(min(together, len(waiting)))]
                     if started is not None:
                         for task in sent:
