@@ -57,6 +57,7 @@ class Cluster:
         self.address = address
         self._killed: type[Exception] = distributed.KilledWorker
         self._loop = asyncio.new_event_loop()  # in this thread, and at work only while results are waited for
+        self._loop.set_exception_handler(lambda *_: None)  # what concerns a task is its own; Dask leaves others behind
         self._threads = 0
         self._looked = self._peopled = time.monotonic()
 
@@ -116,7 +117,8 @@ class Cluster:
                 self._look()
                 # a worker need not wait for its next short tasks; long ones must not wait for one that is busy
                 while waiting and len(running) < max(1, self._threads) * (2 if together > 1 else 1):
-                    sent = [waiting.popleft() for _ in range(min(together, len(waiting)))]
+                    fair = len(waiting) // (2 * max(1, self._threads))  # the last tasks go one by one to all threads
+                    sent = [waiting.popleft() for _ in range(max(1, min(together, fair)))]
                     if started is not None:
                         for task in sent:
                             started(task.name)
