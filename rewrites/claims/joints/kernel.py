@@ -161,6 +161,8 @@ class Run(Words):
                     self.require(equal(at, place), f"the result is stored row-major, at {place}, which {at} is")
                     result = self.data(substitute(value, env))
                     self.use(result, "", self.exponent(memory))
+                    if self.known(result)[0] == "weight":
+                        raise Unread("a weight must not be stored: no primitive says that the word is one")
                     self.stored, self.places[memory.name] = (
                         result.element,
                         (self.known(result)[0], self.exponent(memory)),

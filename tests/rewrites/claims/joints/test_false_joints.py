@@ -352,16 +352,18 @@ def test_conditions_that_are_read_again_and_again_are_too_many_steps() -> None:
     assert verdict.status is Status.UNKNOWN and verdict.reason.endswith("steps to read is too large"), verdict.reason
 
 
-def test_a_claim_says_what_words_are() -> None:
-    """A byte above zeros is HLSCNN's weight; of integers it would be 256 times the number."""
+def test_a_byte_above_zeros_is_a_weight_only_where_a_primitive_takes_it_for_one() -> None:
+    """Of integers it is 256 times the number."""
 
     def stored(k: Kernel, s: Any, t: Any) -> None:
         with k.loop("i", s.n) as i:
             k.store(t.tensor_out, i, concat(k.load("a", t.tensor_in, i), const(0, 8)))
 
     joint = Joint(mapping({"n": 32}, {"in": 8, "out": 16}, stored), (X,), {"tensor_in": X})
-    claim = JointSubject("the-joint", joint, operator(unchanged)).words()
-    assert any("tensor_in byte weight, tensor_out weight" in text for text in claim.assumptions)
+    verdict = decided(joint, operator(unchanged))
+    assert verdict.status is Status.UNKNOWN and "a weight must not be stored" in verdict.reason
+    claim = joint_entries()["joint-hlscnn-conv2d-hlscnn-conv2d-8bit"].build().words()
+    assert any("tensor_weights byte weight, tensor_out word" in text for text in claim.assumptions)
 
 
 @primitive(a=bv(8), b=bv(8))
