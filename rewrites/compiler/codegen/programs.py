@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
 from ila_lang import Ila, Simulator
 from reports.certificate import semantics_of
-from rewrites.claims.gate import Admission
 from rewrites.mappings.claim import MappingClaim
+
+if TYPE_CHECKING:
+    from rewrites.claims.gate import Admission
 
 Columns = Mapping[str, NDArray[Any]]
 """Commands as columns, for :class:`~ila_lang.streams.simulator.CommandStream`."""
