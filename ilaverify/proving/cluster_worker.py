@@ -112,7 +112,7 @@ def _server_for(serves: str) -> _Server:
 
 def _serve(connection: Connection, modules: Sequence[str]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with suppress(EOFError, BrokenPipeError):  # the worker has ended
+    with suppress(EOFError, ConnectionError):  # the worker has ended
         for answer in _answers(connection, modules):
             connection.send(answer)
 
