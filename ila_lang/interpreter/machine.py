@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral
 from operator import is_not
+from threading import RLock
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -81,25 +82,29 @@ class _Shared:
         self.compiled: dict[str, _Compiled] = {}
         self.kernels: dict[Kernel, Callable[..., None]] = {}
         self.more: dict[str, Any] = {}
+        self.lock = RLock()
 
 
+#: Values must not hold their keys, or no model would ever be freed.
 _SHARED: WeakKeyDictionary[Ila, _Shared] = WeakKeyDictionary()
+_LOCK = RLock()
 
 
 def _shared(ila: Ila) -> _Shared:
     """The compiled form of a model; a new one where the model was changed since."""
-    shared = _SHARED.get(ila)
     parts = _parts(ila)
-    if shared is None or len(shared.parts) != len(parts) or any(map(is_not, shared.parts, parts)):
-        _SHARED[ila] = shared = _Shared(ila)
-    return shared
+    with _LOCK:
+        shared = _SHARED.get(ila)
+        if shared is None or len(shared.parts) != len(parts) or any(map(is_not, shared.parts, parts)):
+            _SHARED[ila] = shared = _Shared(ila)
+        return shared
 
 
 def _parts(ila: Ila) -> list[object]:
     """The objects that make up a model; terms and statements never change, nor do functions that have a body."""
     parts: list[object] = [ila.valid, *ila.inputs.values(), *ila.states.values()]
     for i in ila.instructions.values():
-        parts += [i, i.decode, i.kernel, i.kernel_guard, *i.updates, *i.updates.values()]
+        parts += [i.name, i.reserved, i.decode, i.kernel, i.kernel_guard, *i.updates, *i.updates.values()]
         if i.kernel is not None:
             parts += [*i.kernel.body, *i.kernel.on_done, *i.kernel.on_done.values()]
     return parts
@@ -187,7 +192,7 @@ class Machine:
         """Runs a kernel of the model on the present state; values that it sets when it ends are not set."""
         kernels = self._shared.kernels
         if kernel not in kernels:
-            self._require_unchanged()
+            self.require_unchanged()
             kernels[kernel] = compile_kernel(kernel)
         kernels[kernel](self.values, self.memories, None, steps=self.steps)
 
@@ -200,12 +205,15 @@ class Machine:
     def _code(self, instruction: Instruction) -> _Compiled:
         compiled = self._shared.compiled
         if instruction.name not in compiled:
-            self._require_unchanged()
+            self.require_unchanged()
             compiled[instruction.name] = self._compile(instruction)
         return compiled[instruction.name]
 
-    def _require_unchanged(self) -> None:
-        """What is compiled late is shared with machines that are made later, of the model as it is then."""
+    def require_unchanged(self) -> None:
+        """Raises ValueError where the model has changed since this machine was made.
+
+        What is compiled late is shared with machines that are made later, of the model as it is then.
+        """
         if _shared(self.ila) is not self._shared:
             raise ValueError(f"Model {self.ila.name} must not change while a machine of it runs; make a new machine")
 
@@ -279,7 +287,7 @@ def check_sizes(fragment: Fragment, sizes: Mapping[str, int]) -> None:
         if name not in fragment.parameters:
             known = ", ".join(fragment.parameters) or "none"
             raise ValueError(f"Size {name} of fragment {fragment.name} must be one of its sizes ({known})")
-        _check_numbers(f"Size {name} of fragment {fragment.name}", [value], fragment.parameters[name].width)
+        check_numbers(f"Size {name} of fragment {fragment.name}", [value], fragment.parameters[name].width)
 
 
 def _check_tensors(fragment: Fragment, tensors: Mapping[str, Memory]) -> None:
@@ -291,11 +299,12 @@ def _check_tensors(fragment: Fragment, tensors: Mapping[str, Memory]) -> None:
             raise TypeError(f"{what} must be a Memory, not a {type(memory).__name__}")
         sort = fragment.tensors[name].sort
         assert isinstance(sort, MemSort)
-        _check_numbers(f"Address of {what[0].lower()}{what[1:]}", memory, sort.addr_width)
-        _check_numbers(f"Word of {what[0].lower()}{what[1:]}", [memory.default, *memory.values()], sort.data_width)
+        check_numbers(f"Address of {what[0].lower()}{what[1:]}", memory, sort.addr_width)
+        check_numbers(f"Word of {what[0].lower()}{what[1:]}", [memory.default, *memory.values()], sort.data_width)
 
 
-def _check_numbers(what: str, values: Iterable[object], width: int) -> None:
+def check_numbers(what: str, values: Iterable[object], width: int) -> None:
+    """Raises TypeError for what is no integer, and ValueError for what is no unsigned number of ``width`` bits."""
     for value in values:
         if not isinstance(value, Integral):
             raise TypeError(f"{what} must be an integer, not {value!r:.60}")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Set
+from operator import is_not
+from threading import RLock
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -10,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ila_lang.interpreter.compile import Memory, compile_kernel
+from ila_lang.interpreter.machine import check_numbers
 from ila_lang.language.expr import Expr, variables_of
-from ila_lang.language.kernel import Command, Kernel, Statement, Store, walk
-from ila_lang.language.sorts import MemSort
+from ila_lang.language.kernel import Command, Kernel, Store, walk
+from ila_lang.language.sorts import BvSort, MemSort
 
-from .code import Calls, KernelCode, address_error
+from .code import Calls, KernelCode, address_error, body_of
 from .kernels import BLOCK, ERROR, FIRST, POLL, KernelText
 from .layout import Layout
 from .terms import NotNative, bytes_of, scalars_and_memories
@@ -160,87 +163,122 @@ def stored_memories(kernel: Kernel) -> set[str]:
     return {v.name for m in memories for v in variables_of(m) if isinstance(v.sort, MemSort)}
 
 
-_CODES: WeakKeyDictionary[Kernel, tuple[list[Statement], frozenset[str], KernelCode]] = WeakKeyDictionary()
+def require_separate(stored: Set[str], arrays: Mapping[str, Words]) -> None:
+    """Raises ValueError where a host's array that is written to overlaps another one."""
+    for name in sorted(stored):
+        for other in arrays:
+            if other != name and np.may_share_memory(arrays[name], arrays[other]):
+                raise ValueError(f"Memories {name} and {other} must be separate arrays")
 
 
-def _code_of(kernel: Kernel, short: frozenset[str], layout: Layout, memories: list[str]) -> KernelCode:
-    """The code of a kernel, which must be complete; a new one where it has other statements since."""
-    body, known, code = _CODES.get(kernel, ([], None, None))
-    if (
-        code is None
-        or known != short
-        or len(body) != len(kernel.body)
-        or any(one is not other for one, other in zip(body, kernel.body, strict=True))
-    ):
-        code = KernelCode(kernel, layout, memories, sorted(short))
-        _CODES[kernel] = list(kernel.body), short, code
-    return code
+class _OnArrays:
+    """A kernel's body as it is now, with what it uses, and its code for arrays that stop short of their memories."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = body_of(kernel)
+        self.scalars, self.memories = scalars_and_memories(self.kernel.external_variables())
+        self.stored = stored_memories(self.kernel)
+        self._codes: dict[frozenset[str], KernelCode | None] = {}
+
+    def code(self, short: frozenset[str]) -> KernelCode | None:
+        """The code for arrays of which these are short; None where a scalar is too wide."""
+        with _LOCK:
+            if short not in self._codes:
+                try:
+                    layout = Layout(self.scalars.values())
+                except NotNative:
+                    self._codes[short] = None
+                else:
+                    self._codes[short] = KernelCode(self.kernel, layout, list(self.memories.values()), sorted(short))
+            return self._codes[short]
+
+
+_KNOWN: WeakKeyDictionary[Kernel, _OnArrays] = WeakKeyDictionary()
+_LOCK = RLock()
+
+
+def _on_arrays(kernel: Kernel) -> _OnArrays:
+    """What is known of a kernel, which must be complete; anew where it has other statements since."""
+    with _LOCK:
+        known = _KNOWN.get(kernel)
+        body = list(kernel.body)
+        if known is None or len(known.kernel.body) != len(body) or any(map(is_not, known.kernel.body, body)):
+            _KNOWN[kernel] = known = _OnArrays(kernel)
+        return known
 
 
 def run_on_arrays(kernel: Kernel, values: Mapping[str, int], memories: Mapping[str, Words]) -> None:
     """Runs a kernel on arrays of words, in place.
 
-    ``values`` gives the external scalars and ``memories`` an array of integers for each memory (rows of bytes for words
-    above 64 bits), which may stop short of the memory's last address.  Final values of states
+    ``values`` gives the external scalars of the body and ``memories`` an array of integers for each of its memories
+    (rows of bytes for words above 64 bits), which may stop short of the memory's last address.  Final values of states
     (:attr:`Kernel.on_done`) are not applied.  Raises ValueError if the kernel issues commands; if an argument is
-    missing, or an array does not fit its memory; if an extent does not fit its counter; or if the run leaves an array.
-    Stored memories are unchanged then.
+    missing, or does not fit its width or memory (TypeError for a value that is no integer); if an extent does not fit
+    its counter; or if the run leaves an array.  Stored memories are unchanged then.
+
+    A load that no condition selects may leave an array in native code only: without llvmlite, and where the kernel has
+    a term above 1,024 bits, it raises ValueError, too.
     """
     if any(isinstance(s, Command) for s in walk(kernel.body)):
         raise ValueError(f"Kernel {kernel.name} must issue no commands to run on arrays")
-    scalars, known = scalars_and_memories(kernel.external_variables())
-    stored = stored_memories(kernel)
+    known = _on_arrays(kernel)
     own: dict[str, Words] = {}
-    for name, variable in known.items():
+    for name, variable in known.memories.items():
         assert isinstance(variable.sort, MemSort)
         if name not in memories:
             raise ValueError(f"Kernel {kernel.name} must be given the memory {name}")
-        own[name] = own_words(name, variable.sort, memories[name], name in stored)
-    missing = [name for name in scalars if name not in values]
-    if missing:
-        raise ValueError(f"Kernel {kernel.name} must be given the value {missing[0]}")
-    for name in sorted(stored):
-        for other in known:
-            if other != name and np.may_share_memory(memories[name], memories[other]):
-                raise ValueError(f"Memories {name} and {other} must be separate arrays")
-    short = frozenset(n for n, v in known.items() if len(own[n]) < 1 << v.sort.addr_width)  # type: ignore[union-attr]
-    _run(kernel, {name: int(values[name]) for name in scalars}, list(scalars.values()), own, short)
-    for name in stored:
+        own[name] = own_words(name, variable.sort, memories[name], name in known.stored)
+    numbers = {}
+    for name, variable in known.scalars.items():
+        if name not in values:
+            raise ValueError(f"Kernel {kernel.name} must be given the value {name}")
+        width = variable.sort.width if isinstance(variable.sort, BvSort) else 1
+        check_numbers(f"Value {name} of kernel {kernel.name}", [values[name]], width)
+        numbers[name] = int(values[name])
+    require_separate(known.stored, {name: memories[name] for name in own})
+    _run(known, numbers, own)
+    for name in known.stored:
         memories[name][:] = own[name]
 
 
-def _run(
-    kernel: Kernel, values: Mapping[str, int], scalars: list[Expr], own: dict[str, Words], short: frozenset[str]
-) -> None:
+def _run(known: _OnArrays, values: Mapping[str, int], own: Mapping[str, Words]) -> None:
     arrays = {name: Array(name, words) for name, words in own.items()}
-    try:
-        layout = Layout(scalars)
-    except NotNative:
-        compile_kernel(kernel)(values, arrays, None)
+    code = known.code(frozenset(n for n, v in known.memories.items() if len(own[n]) < _size(v)))
+    if code is None:
+        compile_kernel(known.kernel)(values, arrays, None)
         return
-    code = _code_of(kernel, short, layout, list(own))
     if not code.ready() and code.interpret(values, arrays, own):
         return
     if not code.ready():
-        raise AssertionError(f"Kernel {kernel.name} must have native code")
+        raise AssertionError(f"Kernel {known.kernel.name} must have native code")
     assert code.run is not None and code.text is not None
-    call(code.run, code.text, kernel.name, layout, values, own)
+    call(code.run, code.text, known.kernel.name, values, own)
+
+
+def _size(memory: Expr) -> int:
+    assert isinstance(memory.sort, MemSort)
+    return 1 << memory.sort.addr_width
 
 
 def call(
-    run: Callable[..., int],
-    text: KernelText,
-    name: str,
-    layout: Layout,
-    values: Mapping[str, int],
-    own: Mapping[str, Words],
+    run: Callable[..., int], text: KernelText, name: str, values: Mapping[str, int], own: Mapping[str, Words]
 ) -> None:
-    """Runs a kernel's code on arrays in the form of :func:`new_words`, in the order of its memories."""
-    calls, block = Calls(), layout.block()
-    layout.pack(values, block)
-    lengths = [len(own[n]) for n in text.checked]
-    table = np.zeros(FIRST + len(own) + len(lengths), np.uint64)
+    """Runs a kernel's code on arrays in the form of :func:`new_words`; those that it does not check must be whole."""
+    for memory in text.memories:
+        assert isinstance(memory.sort, MemSort)
+        words, form = own[memory.name], new_words(memory.sort, 0)
+        if (
+            (words.dtype, words.shape[1:]) != (form.dtype, form.shape[1:])
+            or not words.flags.c_contiguous
+            or (memory.name not in text.checked and len(words) != _size(memory))
+        ):
+            raise AssertionError(f"Array {memory.name} of kernel {name} must be what its code was made for")
+    calls, block = Calls(), text.layout.block()
+    text.layout.pack(values, block)
+    pointers = [own[memory.name].ctypes.data for memory in text.memories]
+    lengths = [len(own[name]) for name in text.checked]
+    table = np.zeros(FIRST + len(pointers) + len(lengths), np.uint64)
     table[BLOCK], table[ERROR], table[POLL] = block.ctypes.data, calls.record.ctypes.data, calls.poll
-    table[FIRST:] = [*(words.ctypes.data for words in own.values()), *lengths]
+    table[FIRST:] = [*pointers, *lengths]
     if run(table.ctypes.data):
         calls.check(lambda _: (name, text.errors), {n: len(w) for n, w in own.items()})

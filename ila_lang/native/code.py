@@ -9,12 +9,14 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
+from threading import RLock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ila_lang.interpreter.compile import compile_kernel
+from ila_lang.language.expr import Expr
 from ila_lang.language.kernel import ExtentError, Kernel
 
 from .build import available, compiled
@@ -92,19 +94,25 @@ def address_error(address: int, memory: str, words: int) -> ValueError:
     return ValueError(f"Address {address:#x} must lie in the array of {memory}, which has {words} words")
 
 
+def body_of(kernel: Kernel) -> Kernel:
+    """A copy of the body, which does not change when the kernel does, and does not keep the kernel in memory."""
+    return Kernel(kernel.name, kernel.doc, list(kernel.body))
+
+
 class KernelCode:
-    """A kernel in native code, made when it is first needed.
+    """A kernel in native code, made when it is first needed; threads may share it.
 
     Where there is no code for it in the cache, the interpreter is tried first: short kernels are not compiled.
     """
 
-    def __init__(self, kernel: Kernel, layout: Layout, memories: Sequence[str], checked: Sequence[str] = ()) -> None:
-        self.kernel = kernel
+    def __init__(self, kernel: Kernel, layout: Layout, memories: Sequence[Expr], checked: Sequence[str] = ()) -> None:
+        self.kernel = kernel = body_of(kernel)
         self.text: KernelText | None = None
         self.run: Callable[..., int] | None = None
         self.address = 0
         self._used = 0
-        self._checked = bool(checked)
+        self._is_long = bool(checked)
+        self._lock = RLock()
         self._scalar: Callable[..., None] | None = None
         self._missed = False
         if available():
@@ -114,16 +122,17 @@ class KernelCode:
     @property
     def _long(self) -> bool:
         """Whether it is compiled; the interpreter does not know which loads outside of an array do not matter."""
-        return self._checked or self._used >= TRIED
+        return self._is_long or self._used >= TRIED
 
     def ready(self) -> bool:
         """Whether there is native code; makes it if it is known, or if the kernel was found to be long."""
-        if self.run is None and self.text is not None and (not self._missed or self._long):
-            code = compiled(self.text.text, known_only=not self._long)
-            self._missed = code is None
-            if code is not None:
-                self.run, self.address = code.function("run", ctypes.c_void_p), code.address("run")
-        return self.run is not None
+        with self._lock:
+            if self.run is None and self.text is not None and (not self._missed or self._long):
+                code = compiled(self.text.text, known_only=not self._long)
+                self._missed = code is None
+                if code is not None:
+                    self.run, self.address = code.function("run", ctypes.c_void_p), code.address("run")
+            return self.run is not None
 
     def interpret(self, values: Mapping[str, int], memories: Mapping[str, Any], stored: Mapping[str, Words]) -> bool:
         """Runs the kernel on the interpreter; false, with nothing done, where it is long and can be compiled."""
@@ -144,5 +153,6 @@ class KernelCode:
     def _steps(self, extent: int) -> range:
         self._used += extent
         if self._used >= TRIED:
+            self._is_long = True  # the count may lose what two threads add at once
             raise TooLong
         return range(extent)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from weakref import ref
 
 from ila_lang.interpreter.machine import store_plan
 from ila_lang.language.build import any_of, true
@@ -44,23 +45,41 @@ COPY = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"
 
 
 class Device:
-    """Where the state and the inputs of a model are, and its code.
+    """Where the state and the inputs of a model are, and its code.  It does not keep the model in memory.
 
-    Raises NotNative where a scalar or a decode has no native code.
+    Raises NotNative where a scalar has no native code.
     """
 
     def __init__(self, ila: Ila) -> None:
-        self.ila = ila
+        self._ila = ref(ila)
+        self.name = ila.name
         self.memories = {n: s for n, s in ila.states.items() if isinstance(s.sort, MemSort)}
         self.layout = Layout(s for n, s in ila.states.items() if n not in self.memories)
         self.inputs = Layout(ila.inputs.values())
         self._places, self._input_places = self.layout.places("%s"), self.inputs.places("%inputs")
         self.names = list(self.memories)
-        self.instructions = list(ila.instructions.values())
         self.kernels = list({i.kernel: None for i in self.instructions if i.kernel is not None})
 
+    @property
+    def ila(self) -> Ila:
+        """The model, which is there as long as a machine of it is."""
+        ila = self._ila()
+        assert ila is not None
+        return ila
+
+    @property
+    def instructions(self) -> list[Instruction]:
+        """The instructions of the model."""
+        return list(self.ila.instructions.values())
+
+    def table_place(self, memory: Expr) -> int:
+        """The number of a memory of the device in the table; raises NotNative where it is none of the device's."""
+        if self.memories.get(memory.name) is not memory:
+            raise NotNative(f"Memory {memory.name} is none of {self.name}")
+        return FIRST + self.names.index(memory.name)
+
     def text(self) -> str:
-        """The functions ``step``, ``run`` and ``plain``."""
+        """The functions ``step``, ``run`` and ``plain``; raises NotNative where a decode has no native code."""
         module = Module()
         native = [k for k, i in enumerate(self.instructions) if self._instruction(module, k, i)]
         self._decode(module)
@@ -142,7 +161,7 @@ end:
         table = Table(body)
         for variable in variables_of(*terms):
             if isinstance(variable.sort, MemSort) and variable not in body.memories:
-                body.memories[variable] = Words(table.pointer(FIRST + self.names.index(variable.name)))
+                body.memories[variable] = Words(table.pointer(self.table_place(variable)))
 
     def _decode(self, module: Module) -> None:
         """The number of the one instruction that a valid command selects, or -1."""
@@ -317,7 +336,7 @@ def fragment_text(fragment: Fragment, device: Device) -> FragmentText:
     body.places.update(sizes.places(table.pointer(first)))
     for variable in volatile:
         if isinstance(variable.sort, MemSort):
-            body.memories[variable] = Words(table.pointer(FIRST + device.names.index(variable.name)))
+            body.memories[variable] = Words(table.pointer(device.table_place(variable)))
     block = body.fresh()
     body.entry.append(f"  {block} = alloca [{device.inputs.size + 8} x i8], align 8")
     number = Place(block, 64, device.inputs.size)

@@ -303,14 +303,16 @@ PROFILE = '!0 = !{!"branch_weights", i32 1, i32 1048576}'
 
 @dataclass(frozen=True)
 class KernelText:
-    """The code of a kernel as the function ``run`` of a table, and what its errors mean."""
+    """The code of a kernel as the function ``run`` of a table, what is in this table, and what its errors mean."""
 
     text: str
     errors: tuple[Fault, ...]
+    layout: Layout
+    memories: tuple[Expr, ...]
     checked: tuple[str, ...]
 
 
-def kernel_text(kernel: Kernel, layout: Layout, memories: Sequence[str], checked: Sequence[str] = ()) -> KernelText:
+def kernel_text(kernel: Kernel, layout: Layout, memories: Sequence[Expr], checked: Sequence[str] = ()) -> KernelText:
     """The code of a kernel that issues no commands.
 
     ``layout`` says where its scalars are; ``memories`` are the arrays in the table, in order, and behind them the
@@ -326,12 +328,14 @@ def kernel_text(kernel: Kernel, layout: Layout, memories: Sequence[str], checked
     parameters = [f"ptr {'noalias ' * (name != '%poll')}{name}" for name in fixed]
     statements = Statements(inner, "%error", "%poll")
     places = layout.places("%s")
+    numbers = {memory: number for number, memory in enumerate(memories)}
     # read at the beginning, for in a loop they would be read again and again
     for variable in (v for v in external.values() if v in places):
         inner.memo[variable] = inner.read(places[variable], bits_of(variable.sort))
     for i, (name, memory) in enumerate(used.items()):
-        number = FIRST + memories.index(name)
-        given.append(f"ptr {table.pointer(number)}")
+        if memory not in numbers:
+            raise NotNative(f"Memory {name} of kernel {kernel.name} is none of those in the table")
+        given.append(f"ptr {table.pointer(FIRST + numbers[memory])}")
         parameters.append(f"ptr noalias %m{i}")
         length, error = "", 0
         if name in checked:
@@ -344,4 +348,4 @@ def kernel_text(kernel: Kernel, layout: Layout, memories: Sequence[str], checked
     module.add(f"internal i32 @kernel({', '.join(parameters)}) noinline nounwind", inner)
     body.line("ret i32 " + body.let(f"call i32 @kernel({', '.join(given)})"))
     module.add("i32 @run(ptr %args) nounwind", body)
-    return KernelText(module.text + PROFILE + "\n", tuple(statements.errors), tuple(checked))
+    return KernelText(module.text + PROFILE + "\n", tuple(statements.errors), layout, tuple(memories), tuple(checked))

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
-from operator import is_
+from operator import is_not
+from threading import RLock
 from typing import Any, Protocol
-from weakref import ref
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ila_lang.language.fragment import Fragment
-from ila_lang.language.kernel import Kernel, Statement
+from ila_lang.language.kernel import Kernel
 from ila_lang.language.model import Ila, Instruction
 
 from .arrays import ArrayMemory, stored_memories
@@ -43,16 +44,24 @@ class Host(Protocol):
     def step(self, inputs: Mapping[str, int]) -> Instruction:
         """Executes a command on the interpreter."""
 
+    def require_unchanged(self) -> None:
+        """Raises ValueError where the model has changed since the machine was made."""
+
 
 class DeviceCode:
-    """The native code of a model, for all its machines; raises NotNative where it has none."""
+    """The native code of a model, for all its machines, in all threads; raises NotNative where it has none."""
 
     def __init__(self, ila: Ila) -> None:
         if not available():
             raise NotNative("There is no compiler")
         self.device = Device(ila)
         self.kernels: dict[Kernel, KernelCode] = {}
-        self.fragments: dict[Kernel, tuple[Fragment, list[Statement], FragmentText, Callable[..., int]]] = {}
+        # with what each was made of; weakly, for a program is not the model's
+        self.fragments: WeakKeyDictionary[Kernel, tuple[list[object], FragmentText, Callable[..., int]]] = (
+            WeakKeyDictionary()
+        )
+        self._lock = RLock()
+        self._is_refused = False
         self.code: Code | None = None
         self._text: str | None = None
         self._is_new = True
@@ -61,41 +70,53 @@ class DeviceCode:
 
     def kernel(self, kernel: Kernel) -> KernelCode:
         """A kernel of the model."""
-        if kernel not in self.kernels:
-            self.kernels[kernel] = KernelCode(kernel, self.device.layout, self.device.names)
-        return self.kernels[kernel]
+        with self._lock:
+            if kernel not in self.kernels:
+                self.kernels[kernel] = KernelCode(kernel, self.device.layout, list(self.device.memories.values()))
+            return self.kernels[kernel]
 
     def ready(self, commands: int) -> bool:
-        """Whether there is code for so many commands; makes it if it is known, or when there were many in all."""
-        self._used += commands
-        if self.code is None and (self._is_new or self._used >= LONG):
-            if self._text is None:
-                self._text = self.device.text()
-            self.code = compiled(self._text, known_only=self._used < LONG, vectors=False)
-            self._is_new = False
-            if self.code is not None:
-                self.step = self.code.address("step")
-                self.run = self.code.function(
-                    "run", _POINTER, _POINTER, _LONG, _POINTER, _LONG, _POINTER, _POINTER, result=_LONG
-                )
-                self.plain = self.code.function("plain", _POINTER, _LONG, _POINTER, result=None)
-        return self.code is not None
+        """Whether there is code for so many commands; makes it if it is known, or when there were many in all.
+
+        There is none of a model with a decode that has none.
+        """
+        with self._lock:
+            self._used += commands
+            if self.code is None and not self._is_refused and (self._is_new or self._used >= LONG):
+                try:
+                    self._compile()
+                except NotNative:
+                    self._is_refused = True
+            return self.code is not None
+
+    def _compile(self) -> None:
+        if self._text is None:
+            self._text = self.device.text()
+        code = compiled(self._text, known_only=self._used < LONG, vectors=False)
+        self._is_new = False
+        if code is not None:
+            self.step = code.address("step")
+            self.run = code.function(
+                "run", _POINTER, _POINTER, _LONG, _POINTER, _LONG, _POINTER, _POINTER, result=_LONG
+            )
+            self.plain = code.function("plain", _POINTER, _LONG, _POINTER, result=None)
+            self.code = code  # at last, for other threads look at it
 
     def fragment(self, fragment: Fragment) -> tuple[FragmentText, Callable[..., int]]:
         """A fragment on the model; raises NotNative where the interpreter has to serve."""
-        self.ready(LONG)
-        known = self.fragments.get(fragment.program)
-        if known is None or known[0] is not fragment or not _same(known[1], fragment.program.body):
-            text = fragment_text(fragment, self.device)
-            code = compiled(text.text)
-            assert code is not None
-            known = fragment, list(fragment.program.body), text, code.function("fragment", _POINTER)
-            self.fragments[fragment.program] = known
-        return known[2:]
-
-
-def _same(body: list[Statement], other: list[Statement]) -> bool:
-    return len(body) == len(other) and all(map(is_, body, other))
+        if not self.ready(LONG):
+            raise NotNative(f"Model {self.device.name} has no native code")
+        parts: list[object] = [*fragment.program.body, *fragment.parameters.values(), *fragment.tensors.values()]
+        with self._lock:
+            known = self.fragments.get(fragment.program)
+            if known is None or len(known[0]) != len(parts) or any(map(is_not, known[0], parts)):
+                fragment.check()  # it may have changed since it was made
+                text = fragment_text(fragment, self.device)
+                code = compiled(text.text)
+                assert code is not None
+                known = parts, text, code.function("fragment", _POINTER)
+                self.fragments[fragment.program] = known
+            return known[1:]
 
 
 def _no_command(place: int) -> Mapping[str, int]:
@@ -135,6 +156,8 @@ class Session:
     def _start(self, number: int) -> int:
         """Makes a kernel's native code, or runs it on the interpreter."""
         kernel, host = self.device.kernels[number], self._host()
+        if kernel not in self.code.kernels:
+            host.require_unchanged()
         code = self.code.kernel(kernel)
         if not code.ready():
             self.device.layout.unpack(self.block, host.values)
@@ -247,7 +270,7 @@ class Session:
                 is_shared = any(other is memory and n != name for n, other in memories.items())
                 if not isinstance(memory, ArrayMemory) or memory.sort != self.device.memories[name].sort or is_shared:
                     raise TypeError(
-                        f"Memory {name} of {self.device.ila.name} must be an ArrayMemory of its sort, of its own"
+                        f"Memory {name} of {self.device.name} must be an ArrayMemory of its sort, of its own"
                     )
                 self._arrays[number] = ref(memory)
                 self.table[FIRST + number] = memory.words.ctypes.data

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from operator import itemgetter
 from typing import Any
 from weakref import ref
@@ -23,7 +24,7 @@ from ila_lang.language.kernel import Kernel
 from ila_lang.language.model import Ila
 from ila_lang.language.ops import WIDEST
 from ila_lang.language.sorts import BvSort, MemSort
-from ila_lang.native.arrays import ArrayMemory, Tensor, own_words, stored_memories
+from ila_lang.native.arrays import ArrayMemory, Tensor, own_words, require_separate, stored_memories
 from ila_lang.native.layout import fits
 from ila_lang.native.session import DeviceCode, Session
 from ila_lang.native.terms import NotNative
@@ -87,12 +88,13 @@ class Simulator(Machine):
 
     def __init__(self, ila: Ila) -> None:
         super().__init__(ila)
-        if "native" not in self._shared.more:
-            try:
-                self._shared.more["native"] = DeviceCode(ila)
-            except NotNative:
-                self._shared.more["native"] = None
-        code = self._shared.more["native"]
+        with self._shared.lock:
+            if "native" not in self._shared.more:
+                try:
+                    self._shared.more["native"] = DeviceCode(ila)
+                except NotNative:
+                    self._shared.more["native"] = None
+            code = self._shared.more["native"]
         # a device that refers to itself would keep its memories until the collector comes
         me = ref(self)
         self._session = Session(code, lambda: me()) if code is not None else None  # type: ignore[arg-type,return-value]
@@ -109,7 +111,7 @@ class Simulator(Machine):
             super().run_kernel(kernel)
             return
         if kernel not in self._session.code.kernels:
-            self._require_unchanged()
+            self.require_unchanged()
         self._session.run_kernel(kernel)
 
     def execute(self, stream: CommandStream, watch: Sequence[str] = ()) -> dict[str, list[tuple[int, Any]]]:
@@ -184,8 +186,9 @@ class Simulator(Machine):
         """Runs a fragment of this model at concrete sizes on arrays, which are read and written in place.
 
         Arrays are as for :func:`~ila_lang.native.arrays.run_on_arrays`.  Raises ValueError or TypeError where a size or
-        an array is missing or does not fit, and where the program leaves an array; CommandError where a command is not
-        accepted.  Arrays are unchanged then, but the device is as the program has left it.
+        an array is missing or does not fit, where an array that is written to overlaps another one, where a tensor is a
+        memory of the device, and where the program leaves an array; CommandError where a command is not accepted.
+        Arrays are unchanged then, but the device is as the program has left it.
         """
         if fragment.ila is not self.ila:
             raise ValueError(f"Fragment {fragment.name} must be of this model of {self.ila.name}")
@@ -197,17 +200,21 @@ class Simulator(Machine):
         for name, variable in used.items():
             assert isinstance(variable.sort, MemSort)
             own[name] = own_words(name, variable.sort, tensors[name], True)
+        stored = stored_memories(fragment.program) & own.keys()
+        require_separate(stored, {name: tensors[name] for name in own})
+        for memory, name in product(self.memories.values(), own):
+            if np.may_share_memory(memory.words, tensors[name]):
+                raise ValueError(f"Tensor {name} of fragment {fragment.name} must be no memory of the device")
         if not self._run_natively(fragment, sizes, own):
             run_fragment(fragment, sizes, {n: Tensor(n, words) for n, words in own.items()}, self)
-        for name in stored_memories(fragment.program):
-            if name in own:
-                tensors[name][:] = own[name]
+        for name in stored:
+            tensors[name][:] = own[name]
 
     def _run_natively(self, fragment: Fragment, sizes: Mapping[str, int], own: Mapping[str, Words]) -> bool:
         """Runs a fragment as native code; false where the interpreter has to."""
         if self._session is None or self.steps is not range:
             return False
-        self._require_unchanged()
+        self.require_unchanged()
         try:
             self._session.code.fragment(fragment)
         except NotNative:
@@ -221,7 +228,7 @@ class Simulator(Machine):
         if session is None or self.steps is not range:
             return None
         if session.code.code is None:
-            self._require_unchanged()
+            self.require_unchanged()
             if not session.code.ready(len(stream)):
                 return None
         bits = session.device.inputs.bits

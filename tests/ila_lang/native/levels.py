@@ -10,7 +10,7 @@ from typing import Any
 from ila_lang import Kernel, MemSort
 from ila_lang.native import build
 from ila_lang.native.arrays import call, new_words
-from ila_lang.native.kernels import KernelText, kernel_text
+from ila_lang.native.kernels import kernel_text
 from ila_lang.native.layout import Layout
 from ila_lang.native.terms import scalars_and_memories
 
@@ -18,8 +18,8 @@ LEVELS = (0, 1, 2)
 
 
 @cache
-def _code(text: KernelText, level: int) -> Any:
-    return build.loaded(build.object_of(text.text, level)).function("run", ctypes.c_void_p)
+def _code(text: str, level: int) -> Any:
+    return build.loaded(build.object_of(text, level)).function("run", ctypes.c_void_p)
 
 
 def run(kernel: Kernel, values: Mapping[str, int], contents: Mapping[str, Mapping[int, int]], level: int) -> Any:
@@ -32,9 +32,9 @@ def run(kernel: Kernel, values: Mapping[str, int], contents: Mapping[str, Mappin
         own[name] = new_words(memory.sort, 1 << memory.sort.addr_width)
         for address, word in contents.get(name, {}).items():
             own[name][address] = list(word.to_bytes(own[name].shape[1], "little")) if own[name].ndim > 1 else word
-    text = kernel_text(kernel, layout, list(own))
+    text = kernel_text(kernel, layout, list(known.values()))
     assert build.available()
-    call(_code(text, level), text, kernel.name, layout, values, own)
+    call(_code(text.text, level), text, kernel.name, values, own)
     return {
         n: w.tolist() if w.ndim == 1 else [int.from_bytes(row.tobytes(), "little") for row in w] for n, w in own.items()
     }

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,14 @@ import pytest
 
 import ila_lang as il
 from ila_lang import Ila, Kernel, Simulator, const, mem, var
-from ila_lang.native import build, cache
-from ila_lang.native.arrays import ArrayMemory
+from ila_lang.interpreter import machine as interpreter_machine
+from ila_lang.native import arrays as arrays_module
+from ila_lang.native import build, cache, session
+from ila_lang.native import code as code_module
+from ila_lang.native.arrays import ArrayMemory, call
+from ila_lang.native.code import KernelCode
+from ila_lang.native.layout import Layout
+from ila_lang.streams import simulator
 
 pytest.importorskip("llvmlite")
 
@@ -134,6 +140,215 @@ def test_a_device_that_is_not_used_any_more_leaves_no_memory_behind() -> None:
         assert left() is None
     finally:
         gc.enable()
+
+
+# -- code, and what it was made for ------------------------------------------------------------------------
+
+
+def test_end_values_change_nothing_about_the_memories_of_the_code() -> None:
+    """Neither do they need arguments, for they are not applied."""
+    kernel, at, done = Kernel("k"), var("at", il.bv(32)), var("done", il.bv(8))
+    kernel.store(OUT, 0, DATA.load(at))
+    for _ in range(2):
+        arrays = {"data": np.arange(8, dtype=np.uint8), "out": np.zeros(4, np.uint8)}
+        il.run_on_arrays(kernel, {"at": 5}, arrays)
+        assert arrays["out"].tolist() == [5, 0, 0, 0]
+        for address in (8, 1000, 1 << 31):
+            with pytest.raises(ValueError, match=rf"^Address {address:#x} must lie in the array of data, which has 8 "):
+                il.run_on_arrays(kernel, {"at": address}, arrays)
+        if not kernel.on_done:
+            kernel.done(done, var("extra", mem(2, 8)).load(0) + var("more", il.bv(8)))
+
+
+def test_code_refuses_arrays_that_it_was_not_made_for() -> None:
+    kernel = Kernel("k")
+    memory = var("m", mem(4, 8))
+    kernel.store(memory, 15, const(1, 8))
+    code = KernelCode(kernel, Layout([]), [memory])
+    assert code.ready() and code.run is not None and code.text is not None
+    for wrong in (np.zeros(15, np.uint8), np.zeros(16, np.uint16), np.zeros(32, np.uint8)[::2]):
+        with pytest.raises(AssertionError, match=r"^Array m of kernel k must be what its code was made for$"):
+            call(code.run, code.text, "k", {}, {"m": wrong})
+    whole = np.zeros(16, np.uint8)
+    call(code.run, code.text, "k", {}, {"m": whole})
+    assert whole.tolist() == [0] * 15 + [1]
+
+
+def test_a_kernel_that_changes_before_its_first_start_does_not_reach_foreign_memory() -> None:
+    ila = Ila("a")
+    go, memory = ila.input("go", 1), ila.memory("memory", 4, 8)
+    kernel = Kernel("k")
+    kernel.store(memory, 0, const(1, 8))
+    ila.instruction("go").set_decode(go == 1).start(kernel)
+    ila.instruction("stay").set_decode(go == 0)
+    machine = Simulator(ila)
+    machine.execute(il.CommandStream({"go": np.zeros(3, np.int64)}))
+    kernel.store(var("memory2", mem(32, 8)), const(1 << 31, 32), const(1, 8))
+    with pytest.raises(ValueError, match=r"^Model a must not change while a machine of it runs; make a new machine$"):
+        machine.execute(il.CommandStream({"go": np.ones(3, np.int64)}))
+
+
+def test_memories_of_the_name_but_not_of_the_device_have_no_code() -> None:
+    kernel = Kernel("k")
+    kernel.store(var("memory", mem(32, 8)), const(1 << 31, 32), const(1, 8))
+    assert KernelCode(kernel, Layout([]), [var("memory", mem(4, 8))]).text is None
+    ila = Ila("a")
+    ila.memory("memory", 4, 8)
+    ila.instruction("go")
+    program = Kernel("program")
+    fragment = il.Fragment("f", ila, {}, {}, program)
+    program.store(var("memory", mem(32, 8)), const(1 << 31, 32), const(1, 8))
+    with pytest.raises(ValueError, match=r"^Fragment f must use only its parameters, tensors and device outputs, not"):
+        Simulator(ila).run_fragment(fragment, {}, {})
+
+
+def test_the_tensors_of_a_fragment_that_has_changed_are_those_of_its_code() -> None:
+    ila = Ila("a")
+    ila.instruction("go")
+    program, size, narrow = Kernel("program"), var("n", il.bv(8)), var("t", mem(4, 8))
+    program.store(narrow, 1, size)
+    fragment = il.Fragment("f", ila, {"n": size}, {"t": narrow}, program)
+    words = np.zeros(16, np.uint64)
+    Simulator(ila).run_fragment(fragment, {"n": 7}, {"t": words})
+    assert words.tolist() == [0, 7] + [0] * 14
+    wide = var("t", mem(4, 64))
+    program.body.clear()
+    program.store(wide, 15, size.zext(64) + (1 << 40))
+    fragment.tensors["t"] = wide
+    Simulator(ila).run_fragment(fragment, {"n": 7}, {"t": words})
+    assert words.tolist() == [0, 7] + [0] * 13 + [(1 << 40) + 7]
+
+
+@pytest.mark.parametrize("trials", [0, 1 << 62])
+def test_scalars_that_do_not_fit_are_refused(monkeypatch: pytest.MonkeyPatch, trials: int) -> None:
+    """In native code and on the interpreter."""
+    monkeypatch.setattr(code_module, "TRIED", trials)
+    kernel, n, wide = Kernel("k"), var("n", il.bv(4)), var("wide", il.bv(100))
+    kernel.store(var("m", mem(3, 8)), 1, n.zext(8) + wide[7:0])
+    kernel.store(var("m", mem(3, 8)), 2, const(trials % 251, 8))  # for the two to have code of their own
+    array = np.zeros(8, np.uint8)
+    il.run_on_arrays(kernel, {"n": True, "wide": np.uint8(2)}, {"m": array})  # type: ignore[dict-item]
+    assert array[1] == 3
+    for name, width in (("n", 4), ("wide", 100)):
+        for value in (-1, 1 << width, 1 << 200):
+            with pytest.raises(ValueError, match=rf"^Value {name} of kernel k must fit in {width} bits unsigned, not "):
+                il.run_on_arrays(kernel, {"n": 0, "wide": 0, name: value}, {"m": array})
+        with pytest.raises(TypeError, match=rf"^Value {name} of kernel k must be an integer, not 2.5$"):
+            il.run_on_arrays(kernel, {"n": 0, "wide": 0, name: 2.5}, {"m": array})  # type: ignore[dict-item]
+
+
+def test_the_tensors_of_a_fragment_must_be_separate_arrays() -> None:
+    ila = Ila("a")
+    x, s, memory = ila.input("x", 8), ila.state("s", 8, 0), ila.memory("memory", 3, 8, 0)
+    ila.instruction("add").update(s, s + x).update(memory, memory.store(0, s))
+    program, source, target = Kernel("program"), var("source", mem(3, 8)), var("target", mem(3, 8))
+    with program.loop("i", const(5, 3)) as i:
+        program.command(x=source.load(i))
+        program.store(target, i + 1, s)
+    fragment = il.Fragment("f", ila, {}, {"source": source, "target": target}, program)
+    machine, both = Simulator(ila), np.zeros(12, np.uint8)
+    for one, other in ((both[:8], both[:8]), (both[:8], both[4:])):
+        with pytest.raises(ValueError, match=r"^Memories target and source must be separate arrays$"):
+            machine.run_fragment(fragment, {}, {"source": one, "target": other})
+    own = machine.memories["memory"].words
+    for tensors in ({"source": own, "target": both[:8]}, {"source": both[:8], "target": own}):
+        with pytest.raises(ValueError, match=r"^Tensor (source|target) of fragment f must be no memory of the device$"):
+            machine.run_fragment(fragment, {}, tensors)
+    assert not both.any() and machine.values == {"s": 0}
+
+
+# -- threads and what is kept -------------------------------------------------------------------------------
+
+
+def in_threads(count: int, run: Callable[[], Any]) -> list[Any]:
+    """What a function gives, or raises, in threads that begin together."""
+    found: list[Any] = []
+    together = threading.Barrier(count)
+
+    def one() -> None:
+        together.wait()
+        try:
+            found.append(run())
+        except Exception as error:
+            found.append(error)
+
+    threads = [threading.Thread(target=one) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return found
+
+
+def slow(make: Callable[..., Any], made: list[Any]) -> Callable[..., Any]:
+    def slower(*arguments: Any, **more: Any) -> Any:
+        time.sleep(0.05)
+        made.append(make(*arguments, **more))
+        return made[-1]
+
+    return slower
+
+
+def test_threads_share_what_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else one would free the code that the other one runs."""
+    made: dict[str, list[Any]] = {}
+    for module, name in (
+        (interpreter_machine, "_Shared"),
+        (simulator, "DeviceCode"),
+        (session, "KernelCode"),
+        (session, "fragment_text"),
+        (session, "compiled"),
+        (code_module, "compiled"),
+        (arrays_module, "KernelCode"),
+    ):
+        made[f"{module.__name__}.{name}"] = seen = []
+        monkeypatch.setattr(module, name, slow(getattr(module, name), seen))
+    ila = Ila("a")
+    go, memory = ila.input("go", 1), ila.memory("memory", 4, 8, 0)
+    kernel = Kernel("k")
+    kernel.store(memory, 3, memory.load(3) + 1)
+    ila.instruction("go").set_decode(go == 1).start(kernel)
+    program = Kernel("program")
+    program.command(go=const(1, 1))
+    fragment = il.Fragment("f", ila, {}, {}, program)
+
+    def run() -> int:
+        machine = Simulator(ila)
+        machine.execute(il.CommandStream({"go": np.ones(3, np.int64)}))
+        machine.run_fragment(fragment, {}, {})
+        array = np.zeros(9, np.uint8)
+        il.run_on_arrays(kernel, {}, {"memory": array})
+        return int(machine.memories["memory"][3] * 10 + array[3])
+
+    assert in_threads(3, run) == [41] * 3
+    assert {name: len(seen) for name, seen in made.items()} == {
+        name: 2 if name in ("ila_lang.native.session.compiled", "ila_lang.native.code.compiled") else 1 for name in made
+    }
+
+
+def test_what_is_compiled_is_freed_with_what_it_was_compiled_of() -> None:
+    def use() -> list[weakref.ref[Any]]:
+        ila = Ila("a")
+        go, n = ila.input("go", 1), ila.state("n", 8, 0)
+        memory = ila.memory("memory", 3, 8, 0)
+        kernel, other = Kernel("k"), Kernel("other")
+        kernel.store(memory, 0, n)
+        other.store(var("m", mem(3, 8)), 0, const(1, 8))
+        ila.instruction("go").set_decode(go == 1).update(n, n + 1).start(kernel)
+        program = Kernel("program")
+        program.command(go=const(1, 1))
+        machine = Simulator(ila)
+        machine.execute(il.CommandStream({"go": np.ones(3, np.int64)}))
+        machine.run_fragment(il.Fragment("f", ila, {}, {}, program), {}, {})
+        il.Machine(ila).step({"go": 1})
+        il.run_on_arrays(other, {}, {"m": np.zeros(8, np.uint8)})
+        assert machine._session is not None
+        code = machine._session.code
+        return [weakref.ref(x) for x in (ila, kernel, other, program, code, code.code, code.kernels[kernel])]
+
+    left = use()
+    gc.collect()
+    assert [reference() for reference in left] == [None] * len(left)
 
 
 # -- interrupts -------------------------------------------------------------------------------------------
@@ -341,6 +556,18 @@ def test_what_is_too_wide_is_left_to_the_interpreter() -> None:
     fast.execute(stream)
     assert fast.values == slow.values
     assert [fast.memories["memory"][a] for a in range(4)] == [slow.memories["memory"][a] for a in range(4)]
+    product = il.concat(data, data) * il.concat(data, data)
+    ila.instructions["narrow"].set_decode((kind == 0) & (product == 0))
+    ila.instruction("other").set_decode((kind == 0) & (product != 0)).update(n, n + 3)
+    slow, fast = il.Machine(ila), Simulator(ila)
+    for number in range(40):
+        slow.step(stream.command(number))
+    assert [(k, int(v)) for k, v in fast.execute(stream, ["n"])["n"]][-1][1] == fast.values["n"] == slow.values["n"]
+    assert fast.plain_runs(stream) == []
+    program = Kernel("program")
+    program.command(kind=const(0, 2))
+    fast.run_fragment(il.Fragment("f", ila, {}, {}, program), {}, {})
+    assert fast.values["n"] == slow.values["n"] + 1
     state = Ila("b")
     wide = state.state("wide", width, 0)
     state.instruction("add").update(wide, wide + (1 << 1000))
