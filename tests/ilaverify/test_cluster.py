@@ -139,6 +139,7 @@ def command(*arguments: str, folder: Path | None = None) -> subprocess.Popen[str
 
 def test_a_run_that_is_closed_leaves_no_task(shared: DaskCluster) -> None:
     with Cluster(shared.address) as cluster:
+        until(lambda: sum(cluster._wait(cluster._client.nthreads()).values()) == 3)  # some may be starting
         tasks = [*texts(1), *(Task(f"long {k}", partial(time.sleep, 100)) for k in range(9))]
         run = cluster.run_tasks(tasks, timeout=200, memory=4096)
         assert next(run).text == "text 0 é"
