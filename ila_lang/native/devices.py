@@ -14,7 +14,7 @@ from weakref import ref
 
 from ila_lang.interpreter.machine import store_plan
 from ila_lang.language.build import any_of, true
-from ila_lang.language.expr import Expr, variables_of
+from ila_lang.language.expr import Expr, postorder, variables_of
 from ila_lang.language.fragment import Fragment
 from ila_lang.language.kernel import Command
 from ila_lang.language.model import Ila, Instruction
@@ -180,12 +180,16 @@ end:
 
         def possible(term: Expr) -> Expr:
             """What the inputs must satisfy for ``term`` to hold in some state, or less."""
-            if of_inputs(term):
-                return term
-            if term.op in ("and", "or"):
-                left, right = map(possible, term.args)
-                return left & right if term.op == "and" else left | right
-            return true
+            found: dict[Expr, Expr] = {}
+            for node in postorder([term]):
+                if of_inputs(node):
+                    found[node] = node
+                elif node.op in ("and", "or"):
+                    left, right = (found[a] for a in node.args)
+                    found[node] = left & right if node.op == "and" else left | right
+                else:
+                    found[node] = true
+            return found[term]
 
         body = self._body(module, state=False)
         decodes = [i.decode for i in self.instructions]

@@ -131,7 +131,7 @@ class Statements:
             large = b.let(f"icmp ugt i{width} {limit}, {1 << counter_bits}")
             self.fail(large, self.fault(ExtentFault(loop.counter.name)), limit, width)
         # from the second iteration on, these do not hold what they held before the loop
-        changed = set(_changed(loop.body))
+        changed = {loop.counter, *_changed(loop.body)}
         if any(isinstance(s, Command) for s in walk(loop.body)):
             changed |= self.volatile
         b.forget(changed)
@@ -207,15 +207,15 @@ class Statements:
 
     @contextmanager
     def _scope(self, counter: Expr | None, at: str, n: int = 0) -> Iterator[None]:
-        """What is computed in a block is not known after it."""
+        """What is computed in a block is not known after it, nor are its registers, whose names are free then."""
         b = self.body
-        b.memo = b.memo.new_child()
+        b.memo, before = b.memo.new_child(), dict(b.places)
         if counter is not None:
             width = bits_of(counter.sort)
             how = "zext" if width > n else "trunc"
             b.memo[counter] = b.extended(how, at, n, width) if n else at
         yield
-        b.memo = b.memo.parents
+        b.memo, b.places = b.memo.parents, before
 
     def _charge(self, cost: str) -> None:
         """Counts iterations, and asks whether to go on when there were many."""
@@ -238,9 +238,11 @@ class Statements:
 
 
 def _changed(body: tuple[Statement, ...]) -> Iterator[Expr]:
-    """Registers that a body sets and memories that it stores to."""
+    """Counters of loops in a body, registers that it sets and memories that it stores to."""
     for statement in walk(body):
         match statement:
+            case For(counter=counter):
+                yield counter
             case Let(target=target) | Load(target=target):
                 yield target
             case Store(memory=memory):

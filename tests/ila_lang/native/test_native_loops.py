@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import ila_lang as il
 from ila_lang import Expr, Kernel, concat, const, ite, mem, resize, var
+from ila_lang.language.kernel import For, Let, Statement, Store
 from tests.ila_lang.native.test_native_kernels import same_as_the_walk
 
 SOURCE, TARGET, STRIDE = var("source", mem(8, 8)), var("target", mem(8, 8)), var("stride", il.bv(8))
@@ -190,3 +191,18 @@ def test_loads_outside_of_all_loops() -> None:
     kernel.store(store, const(60, 6), total[15:8])
     for seed in range(3):
         same_as_the_walk(kernel, {}, contents(seed))
+
+
+@pytest.mark.parametrize("inner", [False, True])
+def test_a_counter_with_the_name_of_a_register_whose_scope_has_ended(inner: bool) -> None:
+    """A division by it is not the same in all iterations."""
+    r, i, j, out = var("r", il.bv(8)), var("i", il.bv(8)), var("j", il.bv(8)), var("out", mem(3, 8))
+    ended = For(i, const(1, 8), (Let(r, const(9, 8)), Store(out, const(7, 3), r)))
+    counted = For(r, const(4, 8), (Store(out, r[2:0], const(100, 8) // (r + 1)),))
+    again = For(i, const(2, 8), (Let(r, i + 2), Store(out, const(6, 3), const(100, 8) // r)))
+    body: list[Statement] = [ended, counted, again]
+    kernel = Kernel("k", body=[For(j, const(2, 8), tuple(body))] if inner else body)
+    same_as_the_walk(kernel, {}, {})
+    array = np.zeros(8, np.uint8)
+    il.run_on_arrays(kernel, {}, {"out": array})
+    assert array.tolist() == [100, 50, 33, 25, 0, 0, 33, 9]

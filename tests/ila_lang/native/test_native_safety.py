@@ -574,3 +574,15 @@ def test_what_is_too_wide_is_left_to_the_interpreter() -> None:
     machine = Simulator(state)
     machine.step({})
     assert machine.values == {"wide": 1 << 1000}
+
+
+def test_long_decodes_have_native_code() -> None:
+    ila = Ila("a")
+    x, s = ila.input("x", 16), ila.state("s", 16, 3)
+    condition = (x == 0) & (s == 3)
+    for number in range(1, 1500):
+        condition = condition | ((x == number) & (s == number + 3))
+    ila.instruction("next").set_decode(condition).update(s, s + 1)
+    machine = Simulator(ila)
+    machine.execute(il.CommandStream({"x": np.arange(3)}))
+    assert machine.values == {"s": 6}
