@@ -14,6 +14,7 @@ from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
+from ir_semantics.graph.build import expansion
 from ir_semantics.graph.ir import Attribute, Graph
 from ir_semantics.graph.operator import NAMES, Operator, lookup
 from ir_semantics.graph.types import Array, TensorType
@@ -23,8 +24,12 @@ from ir_semantics.tensors.terms import Tensor
 
 from .instruction import Unread
 
-Structure: TypeAlias = "tuple[Any, ...]"
-"""A node: its operator, the structures of its operands, and attributes; inputs by position, constants by value."""
+Step: TypeAlias = "tuple[str, tuple[int, ...], Any]"
+"""A node: its operator, which stands for no graph, the numbers of its operands among earlier nodes, and attributes."""
+Structure: TypeAlias = "tuple[tuple[Step, ...], int]"
+"""Nodes, inputs by position and constants by value, with nothing left to expand; and which of them is the result."""
+
+MOST_STEPS = 5_000
 
 FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What may be raised by an operator of somebody else's."""
@@ -99,14 +104,16 @@ class _Type:
 
 @dataclass
 class _Assembly:
-    """Nodes as tensor terms, all of float32, and as structures."""
+    """Nodes as tensor terms, all of float32; composite ones are the nodes that they stand for."""
 
     nodes: list[Tensor] = field(default_factory=list)
-    structures: list[Structure] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
 
-    def append(self, term: Tensor, structure: Structure) -> int:
+    def append(self, term: Tensor, operator: str, operands: Sequence[int], attributes: Any) -> int:
+        if len(self.nodes) >= MOST_STEPS:
+            raise Unread(f"a graph of more than {MOST_STEPS} nodes is too large to be read")
         self.nodes.append(term)
-        self.structures.append(structure)
+        self.steps.append((operator, tuple(operands), attributes))
         return len(self.nodes) - 1
 
     def type(self, number: int) -> TensorType:
@@ -118,7 +125,7 @@ class _Assembly:
     def constant(self, value: Array) -> int:
         if value.size != 1 or value.dtype != np.float32 or not np.isfinite(value).all():
             raise Unread("a constant must be one finite number of float32 to be read")
-        return self.append(fill(Fraction(value.reshape(-1)[0].item()), *value.shape), _constant(value))
+        return self.append(fill(Fraction(value.reshape(-1)[0].item()), *value.shape), "constant", (), _constant(value))
 
     def add(self, operator: str, *operands: int, **attributes: Attribute | Sequence[Attribute]) -> int:
         found = lookup(operator)
@@ -126,15 +133,22 @@ class _Assembly:
         if len(operands) not in found.arity or set(named) != found.attributes:
             raise Unread(f"{operator} must be given the operands and attributes that it has")
         given = tuple(sorted((n, _plain(v)) for n, v in named.items()))
-        structure = operator, tuple(self.structures[number] for number in operands), given
         if found.expand is not None:
-            return self.append(self.nodes[found.expand(self, operands, named)], structure)
+            return self.number(found.expand(self, operands, named))
+        operands = tuple(map(self.number, operands))
         of = [self.nodes[number] for number in operands]
         if found.scalar is not None:
-            return self.append(map_(found.scalar(dict(given)), **dict(zip(NAMES, of, strict=False))), structure)
+            term = map_(found.scalar(dict(given)), **dict(zip(NAMES, of, strict=False)))
+            return self.append(term, operator, operands, given)
         if found.term is None:
             raise Unread(f"{operator} is a {found.kind} operator, which is no tensor term")
-        return self.append(found.term(of, dict(given)), structure)
+        return self.append(found.term(of, dict(given)), operator, operands, given)
+
+    def number(self, node: int) -> int:
+        """The number of a node that is there."""
+        if type(node) is not int or not 0 <= node < len(self.nodes):
+            raise Unread(f"{node!s:.60} must be a node of the graph")
+        return node
 
 
 def expanded(
@@ -144,41 +158,72 @@ def expanded(
     if operator.expand is None or len(operands) not in operator.arity or set(attributes) != operator.attributes:
         raise Unread(f"{operator.name} must be a composite operator of these operands and attributes")
     assembly = _Assembly()
-    numbers = [assembly.append(operand, ("input", i)) for i, operand in enumerate(operands)]
+    numbers = [assembly.append(operand, "input", (), i) for i, operand in enumerate(operands)]
     named = {name: _seen(value) for name, value in attributes.items()}
     _undecided.clear()
     try:
-        result = operator.expand(assembly, numbers, named)
+        result = assembly.number(operator.expand(assembly, numbers, named))
     except Unread:
         raise
     except FAULTS as error:
         raise Unread(f"what {operator.name} stands for cannot be read: {error}") from error
     if _undecided:
         raise Unread(_undecided[0])
-    return assembly.nodes[result], assembly.structures[result]
+    return assembly.nodes[result], (tuple(assembly.steps), result)
 
 
-def _constant(value: Array) -> Structure:
-    return "constant", str(value.dtype), tuple(map(int, value.shape)), value.tobytes()
+def _constant(value: Array) -> Any:
+    return str(value.dtype), tuple(map(int, value.shape)), value.tobytes()
 
 
 def structure_of(graph: Graph) -> Structure:
-    """The structure of the output ``y`` of a graph."""
-    places = {number: place for place, number in enumerate(graph.inputs.values())}
-    structures: list[Structure] = []
+    """The structure of the output ``y`` of a graph, composite nodes expanded at the shapes of their operands."""
+    steps: list[Step] = [("input", (), i) for i in range(len(graph.inputs))]
+    result = _flattened(graph, dict(zip(graph.inputs.values(), range(len(steps)), strict=True)), steps)
+    return tuple(steps), result
+
+
+def _flattened(graph: Graph, done: dict[int, int], steps: list[Step]) -> int:
+    """Appends the nodes of a graph of which the inputs are done, and gives the number of its output."""
     for number, node in enumerate(graph.nodes):
-        if node.operator == "input":
-            structures.append(("input", places[number]))
-        elif node.operator == "constant":
-            structures.append(_constant(graph.constants[str(dict(node.attributes)["digest"])]))
-        else:
-            operands = tuple(structures[o] for o in node.operands)
-            structures.append((node.operator, operands, tuple(sorted(node.attributes))))
-    return structures[graph.outputs["y"]]
+        if number in done:
+            continue
+        operands = tuple(done[o] for o in node.operands)
+        if node.operator != "constant" and lookup(node.operator).expand is not None:
+            inner = expansion(node.operator, tuple(graph.nodes[o].type for o in node.operands), node.attributes)
+            given = {inner.inputs[f"x{i}"]: operand for i, operand in enumerate(operands)}
+            done[number] = _flattened(inner, given, steps)
+            continue
+        constant = node.operator == "constant"
+        attributes = _constant(graph.constant(number)) if constant else tuple(sorted(node.attributes))
+        steps.append((node.operator, operands, attributes))
+        done[number] = len(steps) - 1
+        if len(steps) > MOST_STEPS:
+            raise ValueError(f"a graph of more than {MOST_STEPS} nodes is too large to be compared")
+    return done[graph.outputs["y"]]
 
 
-def valued(structure: Any, sizes: Mapping[str, int]) -> Any:
-    """A structure at sizes."""
-    if isinstance(structure, Index):
-        return structure.value(sizes)
-    return tuple(valued(part, sizes) for part in structure) if isinstance(structure, tuple) else structure
+def same(read: Structure, other: Structure, sizes: Mapping[str, int]) -> bool:
+    """Whether two structures are, at sizes, one graph, in which equal nodes are one and unused ones are none."""
+    known: dict[Any, int] = {}  # by nodes of both, so that the same number is the same graph
+
+    def result(structure: Structure) -> int:
+        steps, last = structure
+        needed = {last}
+        for number in range(last, -1, -1):
+            needed |= set(steps[number][1]) if number in needed else set()
+        found: dict[int, int] = {}
+        for number in sorted(needed):
+            operator, operands, attributes = steps[number]
+            key = operator, tuple(found[o] for o in operands), valued(attributes, sizes)
+            found[number] = known.setdefault(key, len(known))
+        return found[last]
+
+    return result(read) == result(other)
+
+
+def valued(part: Any, sizes: Mapping[str, int]) -> Any:
+    """An attribute, or a tuple of such, at sizes."""
+    if isinstance(part, Index):
+        return part.value(sizes)
+    return tuple(valued(each, sizes) for each in part) if isinstance(part, tuple) else part

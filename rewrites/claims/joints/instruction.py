@@ -78,4 +78,6 @@ def _called(fragment: Fragment, given: Mapping[str, Expr], suffix: str) -> Calle
     memories = {name: state for name, state in ila.states.items() if state not in updates}
     assert instruction.kernel is not None
     names = {state: state.name + suffix for state in updates}
+    if not all(name.isascii() and name.isidentifier() for name in names.values()):
+        raise Unread(f"operands of {instruction.name} must have names of letters, digits and '_'")
     return Called(instruction.name, instruction.kernel, memories, updates, names)

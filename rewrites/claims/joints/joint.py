@@ -26,7 +26,7 @@ from rewrites.bounds.kernel.readings import Term
 from rewrites.mappings.claim import MappingClaim
 from smt_encodings.claims import Equality
 
-from .expansion import FAULTS, Structure, expanded, structure_of, valued
+from .expansion import FAULTS, Structure, expanded, same, structure_of, valued
 from .indices import Obligation
 from .instruction import BEYOND, Called, Unread, called
 
@@ -75,7 +75,7 @@ class Joint:
         )
         rule = TensorRule(name, left, memories[self.mapping.mapping.output[1]], premise, Equality.OVER_REALS)
         try:
-            strange = set(rule.sizes) - self._open
+            strange = {*rule.sizes, *(n for e in self.exponents.values() for n in index(e).variables)} - self._open
         except FAULTS as error:
             raise error if isinstance(error, Unread) else Unread(f"{operator.name} cannot be read: {error}") from error
         if strange:
@@ -95,6 +95,10 @@ class Joint:
         inputs = {t for t in operands_of(*self.memories.values()) if t.operator == "input"}
         if not inputs <= set(self.operands):
             raise Unread("what lies in memories must be made of the operands")
+        if len({lemma.name for lemma in self.mapping.mapping.lemmas}) < len(self.mapping.mapping.lemmas):
+            raise Unread("lemmas must have names of their own")
+        if not all(isinstance(v, int | Index) for v in (*self.given.values(), *self.exponents.values())):
+            raise Unread("what is given, and exponents, must be integers, or indices of these")
         values = {name: index(value) for name, value in self.given.items()}
         if not set(values) <= sizes or not {n for v in values.values() for n in v.variables} <= self._open:
             raise Unread("what is given must be operands of the mapping's instructions, in terms of the others")
@@ -123,13 +127,15 @@ class Joint:
     def steps(self) -> tuple[KernelReading, ...]:
         """Their kernels, as they are read: each finds in memories what the host put there, and what others stored."""
         from .kernel import KernelReading  # needs lemmas, and so solvers, which whoever states a joint does not
+        from .words import Units
 
+        self._require_names()
         shapes = {name: term.shape for name, term in self.memories.items()}
-        lemmas, found = self.mapping.mapping.lemmas, list[KernelReading]()
+        lemmas, found, units = self.mapping.mapping.lemmas, list[KernelReading](), Units()
         exponents = {self._partner(name): exponent for name, exponent in self.exponents.items()}
         for each in self.called:
             given = {name: v for name, v in self.given.items() if name in each.names.values()}
-            found.append(KernelReading(each, dict(shapes), given, exponents, self.readings, lemmas))
+            found.append(KernelReading(each, dict(shapes), given, exponents, self.readings, lemmas, units))
             shapes[each.output] = found[-1].shape
         return tuple(found)
 
@@ -196,12 +202,14 @@ class Joint:
         if [(t.dtype, t.rank) for t in types] != [(t.dtype, t.rank) for t in stated]:
             return f"operands must be such as {', '.join(map(str, stated))}, not {', '.join(map(str, types))}"
         for of, at in ((stated, sizes), (types, self._sizes_of(types, sizes))):
+            if [t.shape for t in of] != (shapes := [shape_at(t, at) for t in self.operands]):
+                return f"operands must have the shapes {shapes} together, not {', '.join(map(str, of))}"
             for name, attribute in attributes.items():
                 if name not in self.attributes or (expected := valued(self.attributes[name], at)) != attribute:
                     return f"{name} must be {expected if name in self.attributes else 'no attribute'}, not {attribute}"
             _, structure = self._expanded(operator)
             graph = expansion(operator.name, tuple(of), attributes_of(attributes))
-            if structure_of(graph) != valued(structure, at):
+            if not same(structure, structure_of(graph), at):
                 shown = ", ".join(map(str, of))
                 return f"what {operator.name} stands for at {shown} is not what was read for all sizes"
         return ""

@@ -14,10 +14,10 @@ of nothing known (BEYOND) otherwise, so that a proof shows that it is read insid
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 
-from ila_lang import Expr, Function, MemSort, bv, const, substitute
+from ila_lang import Expr, Function, MemSort, bv, const, postorder, substitute
 from ila_lang.language.expr import private_var
 from ila_lang.language.kernel import For, Let, Load, Statement, Store, walk
 from ila_lang.mapping import Lemma
@@ -29,14 +29,17 @@ from rewrites.bounds.kernel.readings import Term
 
 from .indices import digits
 from .instruction import BEYOND, Called, Unread
-from .words import ZERO, Data, Words, added
+from .words import MARK, ZERO, Data, Units, Words, added
 
 MOST_WRITTEN_OUT = 64
 
 
 @dataclass(frozen=True, eq=False)
 class KernelReading:
-    """A kernel with what it is read by, as in :class:`.joint.Joint`; ``shapes`` are those of what lies in memories."""
+    """A kernel with what it is read by, as in :class:`.joint.Joint`; ``shapes`` are those of what lies in memories.
+
+    ``units`` are those that kernels which ran before have left, to which it adds its own.
+    """
 
     called: Called
     shapes: Mapping[str, Shape]
@@ -44,8 +47,13 @@ class KernelReading:
     exponents: Mapping[str, IndexLike] = field(default_factory=dict)
     readings: Mapping[Function, Term] = field(default_factory=dict)
     lemmas: Sequence[Lemma] = ()
+    units: Units = field(default_factory=Units)
 
     def __post_init__(self) -> None:
+        for statement in walk(self.called.kernel.body):
+            parts = [getattr(statement, each.name) for each in fields(statement)]
+            if any(MARK in v.name for v in postorder([p for p in parts if isinstance(p, Expr)]) if v.op == "var"):
+                raise Unread(f"a variable of {self.called.kernel.name} must not have {MARK} in its name")
         for name in self.shapes:
             if name not in self.called.memories:
                 raise Unread(f"{name} must be a memory of the instruction {self.called.name}")
@@ -55,7 +63,8 @@ class KernelReading:
     @cached_property
     def run(self) -> Run:
         """The kernel, executed once."""
-        return self._run(Names(), [lambda at, m=m: Read(m, tuple(at)) for m in (*self.shapes, BEYOND)])  # type: ignore[misc]
+        readers = [lambda at, m=m: Read(m, tuple(at)) for m in (*self.shapes, BEYOND)]
+        return self._run(Names(), readers, self.units)
 
     @property
     def shape(self) -> Shape:
@@ -98,20 +107,20 @@ class KernelReading:
             shape[axis] = extent
 
         def rule(at: Sequence[Index], of: Sequence[Reader], names: Names) -> Element:
-            run = self._run(names, of)
-            assert run.stored is not None
+            run = self._run(names, of, self.units.copy())
+            assert run.result is not None
             places = {name: at[axis] for (name, _), axis in zip(run.axes, kept, strict=True)}
-            return substitute_element(run.stored, places)
+            return substitute_element(run.result, places)
 
         return make("kernel", operands, shape, rule, name=self.called.kernel.name)
 
-    def _run(self, names: Names, of: Sequence[Reader]) -> Run:
-        run = Run(self, names, dict(zip((*self.shapes, BEYOND), of, strict=True)))
+    def _run(self, names: Names, of: Sequence[Reader], units: Units) -> Run:
+        run = Run(self, names, dict(zip((*self.shapes, BEYOND), of, strict=True)), units)
         try:
             run.block(self.called.kernel.body, dict(run.fixed))
         except RecursionError:
             raise Unread(f"the kernel {self.called.kernel.name} is nested too deeply to be read") from None
-        if run.stored is None:
+        if run.result is None:
             raise Unread(f"the kernel {self.called.kernel.name} must store a result")
         return run
 
@@ -119,12 +128,14 @@ class KernelReading:
 class Run(Words):
     """A symbolic execution of a kernel: registers are expressions over counters, sizes and *leaves*, which are data."""
 
-    def __init__(self, of: KernelReading, names: Names, readers: Mapping[str, Reader]) -> None:
-        super().__init__(names, of.readings, of.lemmas)
+    def __init__(
+        self, of: KernelReading, names: Names, readers: Mapping[str, Reader], units: Units | None = None
+    ) -> None:
+        super().__init__(names, of.readings, of.lemmas, units)
         self.of, self.readers = of, readers
         self.fixed: dict[Expr, Expr] = {}
         self.axes: list[tuple[str, Index]] = []
-        self.stored: Element | None = None
+        self.result: Element | None = None
         for state, value in of.called.operands.items():
             name = of.called.names[state]
             given = index(of.given[name]) if name in of.given else None
@@ -152,7 +163,7 @@ class Run(Words):
                 case Load(target=target, memory=memory, address=address):
                     env[target] = self.load(memory, self.index(substitute(address, env)), target.width)
                 case Store(memory=memory, address=address, value=value):
-                    if in_fold or self.stored is not None:
+                    if in_fold or self.result is not None:
                         raise Unread(f"the kernel must store once, to {memory.name}, and not in a fold")
                     place = index(0)
                     for name, extent in self.axes:
@@ -160,13 +171,8 @@ class Run(Words):
                     at = self.index(substitute(address, env))
                     self.require(equal(at, place), f"the result is stored row-major, at {place}, which {at} is")
                     result = self.data(substitute(value, env))
-                    self.use(result, "", self.exponent(memory))
-                    if self.known(result)[0] == "weight":
-                        raise Unread("a weight must not be stored: no primitive says that the word is one")
-                    self.stored, self.places[memory.name] = (
-                        result.element,
-                        (self.known(result)[0], self.exponent(memory)),
-                    )
+                    self.stored(memory.name, result, self.exponent(memory))
+                    self.result = result.element
                 case For() if any(isinstance(s, Store) for s in walk(statement.body)):
                     self.axis(statement, env, in_fold)
                 case For():
@@ -247,7 +253,7 @@ class Run(Words):
 
     def counter(self, loop: For, value: Index) -> Expr:
         """A loop's counter as a variable of its own, whatever others are called."""
-        counter = private_var(f"{loop.counter.name} {len(self.indices)}", bv(loop.counter.width))
+        counter = private_var(f"{loop.counter.name}{MARK}{MARK}{len(self.indices)}", bv(loop.counter.width))
         self.indices[counter] = value
         return counter
 
@@ -259,7 +265,7 @@ class Run(Words):
         places = digits(memory.name, at, shape)
         within = both(*(inside(place, extent) for place, extent in zip(places, shape, strict=True)))
         element = Choice(within, self.readers[memory.name](places), self.readers[BEYOND]([at]))
-        return self.leaf(width, Data(element, "", self.exponent(memory), memory.name))
+        return self.leaf(width, Data(element, "", self.exponent(memory), self.units.place(memory.name)))
 
     def exponent(self, memory: Expr) -> Index:
         """That of the numbers in a memory."""

@@ -96,7 +96,7 @@ def _graph(joint: Joint, operator: Operator, sizes: Mapping[str, int], data: Arr
 def _executed(joint: Joint, sizes: Mapping[str, int], data: Arrays) -> NDArray[np.object_]:
     memories = {n: list(evaluate(t, sizes, data).reshape(-1)) for n, t in joint.memories.items()}
     for step in joint.steps:
-        memories[step.called.output] = _Execution(step, sizes, memories).result()
+        memories[step.called.output] = _Execution(step, sizes, memories).words()
     return np.array([*memories[joint.mapping.mapping.output[1]], None], dtype=object)[:-1]
 
 
@@ -109,7 +109,7 @@ class _Execution(Run):
         self.written, self.values = dict[int, Any](), dict[int, tuple[Element, Any]]()
         self.fixed |= {state: const(value.value(sizes), state.width) for state, value in self.indices.items()}
 
-    def result(self) -> list[Any]:
+    def words(self) -> list[Any]:
         self.execute(self.of.called.kernel.body, dict(self.fixed))
         if set(self.written) != set(range(len(self.written))):
             raise Unread(f"the kernel {self.of.called.kernel.name} must store a result without gaps")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache
 
@@ -30,6 +30,8 @@ _BIASED = ("code", "products")
 """Forms of which a bias is a part, so that exponents are theirs."""
 ZERO = Number(Fraction(0))
 MOST_PARTS = 5_000
+MARK = "!"
+"""In the names of variables that are made up, and of no others."""
 
 
 @cache
@@ -89,24 +91,46 @@ class Data:
     place: object = None
 
 
+@dataclass
+class Units:
+    """Form and exponent of each place, and the places that are copies: one state for all instructions of a joint."""
+
+    known: dict[object, tuple[str, Index | None]] = field(default_factory=dict)
+    copies: dict[str, object] = field(default_factory=dict)
+
+    def place(self, memory: str) -> object:
+        """The place that says in which form a memory's words are."""
+        return self.copies.get(memory, memory)
+
+    def of(self, place: object) -> tuple[str, Index | None]:
+        """As far as it is known."""
+        return self.known.get(place, ("", None))
+
+    def copy(self) -> Units:
+        """One that changes apart."""
+        return Units(dict(self.known), dict(self.copies))
+
+
 class Words(Indices):
     """Reads expressions over *leaves*, which are data.
 
     ``readings`` are those of primitives on integers, and ``lemmas`` say what functions are in terms of others.
     """
 
-    def __init__(self, names: Names, readings: Mapping[Function, Term], lemmas: Sequence[Lemma]) -> None:
+    def __init__(
+        self, names: Names, readings: Mapping[Function, Term], lemmas: Sequence[Lemma], units: Units | None = None
+    ) -> None:
         super().__init__()
         self.names, self.readings, self.lemmas = names, readings, lemmas
         self.leaves: dict[Expr, Data] = {}
-        self.places: dict[object, tuple[str, Index | None]] = {}
+        self.units = Units() if units is None else units
         self.used: dict[str, Lemma] = {}
         self._read: dict[tuple[Expr, tuple[Condition, ...]], Data] = {}
         self._counted: dict[int, tuple[int, Element]] = {}
 
     def leaf(self, width: int, data: Data) -> Expr:
-        """A variable that stands for data."""
-        leaf = private_var(f"data {len(self.leaves)}", bv(width))
+        """A variable that stands for data; what is made up here has a mark that no counter and no register has."""
+        leaf = private_var(f"data{MARK}{len(self.leaves)}", bv(width))
         self.leaves[leaf] = data
         return leaf
 
@@ -119,7 +143,7 @@ class Words(Indices):
 
     def known(self, data: Data) -> tuple[str, Index | None]:
         """Form and exponent, as far as they are known."""
-        form, exponent = self.places.get(data.place, ("", None))
+        form, exponent = self.units.of(data.place)
         return data.form or form, exponent if data.exponent is None else data.exponent
 
     def use(self, data: Data, form: str, exponent: Index | None = None) -> None:
@@ -135,7 +159,20 @@ class Words(Indices):
         if (wanted or has) not in ("", *_BIASED) and used not in (None, index(0)):
             raise Unread(f"a word of the form {wanted or has} must have the exponent 0, not {used}")
         if data.place is not None:
-            self.places[data.place] = has or wanted, exponent if own is None else own
+            self.units.known[data.place] = has or wanted, exponent if own is None else own
+
+    def stored(self, memory: str, data: Data, exponent: Index) -> None:
+        """What lies in a memory now has the form of this, and whoever reads it later finds it so."""
+        self.use(data, "", exponent)
+        form, _ = self.known(data)
+        if form == "weight":
+            raise Unread("a weight must not be stored: no primitive says that the word is one")
+        if form:
+            self.use(Data(data.element, "", exponent, memory), form, exponent)
+        elif data.place is not None:
+            self.units.copies[memory] = data.place
+        elif data.element != ZERO:
+            raise Unread(f"what is stored in {memory} must be of a known form")
 
     def alike(self, words: Sequence[Data], form: str = "") -> tuple[str, Index | None]:
         """The form and exponent of words that must have one; raises Unread where they have not, or it is not known."""

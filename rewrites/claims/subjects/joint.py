@@ -105,14 +105,19 @@ class JointSubject(TensorSubject):
         """In which form words of each memory stand for numbers."""
         for step in self.joint.steps:
             for memory in (*step.shapes, step.called.output):
-                form, exponent = step.run.places.get(memory, ("", None))
+                units = step.run.units
+                form, exponent = units.of(units.place(memory))
                 scaled = f" times 2^({exponent})" if exponent is not None and exponent != index(0) else ""
                 yield f"{memory} {form or 'as they lie there'}{scaled}"
 
     def semantics(self) -> dict[str, str]:
-        """As of a rule, and the readings of primitives as questions."""
+        """As of a rule, the readings of primitives as questions, and what must hold of the kernels' words."""
         try:
-            return {**super().semantics(), "readings": text_digest(*(o.smtlib for o in self._readings()))}
+            return {
+                **super().semantics(),
+                "readings": text_digest(*(o.smtlib for o in self._readings())),
+                "kernels": text_digest(repr(self.joint.fits), *map(repr, self.joint.obligations)),
+            }
         except Unread as unread:
             return {"unread": text_digest(str(unread))}
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from accel_models.flexasr.numerics import adpfloat_to_fixed, fixed_to_adpfloat
-from ila_lang import Expr, Kernel, bv, concat, const, ite, primitive, var
+from ila_lang import BOOL, Expr, Fragment, Ila, Kernel, bv, concat, const, ite, mem, primitive, true, var
 from ila_lang.mapping import Lemma
 from ilaverify.catalogue import joint_entries
 from ir_semantics.graph.ir import Attributes
@@ -183,7 +183,85 @@ def dropped(b: Assembly, of: Sequence[int], a: Attributes) -> int:
     return b.add("reshape", b.add("avg_pool", x, count_include_pad=include, **window), shape=b.shape(of[0]))
 
 
+def gathered(k: Kernel, s: Any, t: Any) -> None:
+    """The sum of x[p[j]], in a loop that small sizes do not enter; its counter and the third word have 32 bits."""
+    with k.loop("i", s.m) as i:
+        acc = k.let("acc", const(0, 32))
+        with k.loop("data", s.n >> 10) as j:
+            k.load("first", t.tensor_in, j)
+            k.load("second", t.tensor_in, j)
+            k.assign(acc, acc + k.load("x", t.tensor_in, k.load("place", t.tensor_p, j)))
+        k.store(t.tensor_out, i, acc)
+
+
+def first_sum(b: Assembly, of: Sequence[int], a: Attributes) -> int:
+    part = b.add("slice", of[0], start=(0,), stop=(b.shape(of[0])[0] // 1024,), stride=(1,))
+    return b.add("broadcast", b.add("reduce_sum", part, axes=(0,)), axes=(), shape=b.shape(of[2]))
+
+
+def doubled(b: Assembly, of: Sequence[int], a: Attributes) -> int:
+    return b.add("add", of[0], of[0])
+
+
+def chain(memories: Mapping[str, int], *writes: Callable[[Expr, Expr, Any], None]) -> Any:
+    """A mapping of several instructions, each a loop over the n words of its result."""
+    ila = Ila("tried", "a chain")
+    run, chosen = ila.input("run", BOOL), ila.input("chosen", 8)
+    given = {name: ila.input(f"{name}_in", width) for name, width in (("n", 32), ("s", 5))}
+    states = {name: ila.state(name, each.width, 0, doc="an operand") for name, each in given.items()}
+    tensors = {f"tensor_{n}": ila.state(f"tensor_{n}", mem(32, width), doc="words") for n, width in memories.items()}
+    ila.set_valid(run)
+    sizes = {f"p_{name}": var(f"p_{name}", each.sort) for name, each in given.items()}
+    program = Kernel("tried")
+    for number, write in enumerate(writes):
+        kernel = Kernel(f"step_{number}")
+        with kernel.loop("i", states["n"]) as i:
+            write(i, states["s"], SimpleNamespace(kernel=kernel, **tensors))
+        instruction = ila.instruction(kernel.name).set_decode(run & (chosen == number))
+        for name, state in states.items():
+            instruction.update(state, given[name])
+        instruction.start(kernel)
+        inputs = {f"{name}_in": sizes[f"p_{name}"] for name in given}
+        program.command("tried", run=true, chosen=const(number, 8), **inputs)
+    of = SimpleNamespace(ir=Fragment("tried", ila, sizes, {}, program), output=("tensor_out", "tensor_out"), lemmas=())
+    of.parameters, of.name, of.compared = sizes, "tried", ""
+    of.inputs = tuple((name, name) for name in tensors if name != "tensor_out")
+    return SimpleNamespace(name="tried", mapping=of)
+
+
+@primitive(a=bv(32), shift=bv(5))
+def shift_right(a: Expr, shift: Expr) -> Expr:
+    return a.ashr(shift.zext(32))
+
+
+def shifted_right(i: Expr, s: Expr, t: Any) -> None:
+    t.kernel.store(t.tensor_mid, i, shift_right(t.kernel.load("x", t.tensor_in, i).sext(32), s))
+
+
+def recoded_at_0(i: Expr, s: Expr, t: Any) -> None:
+    number = adpfloat_to_fixed(t.kernel.load("x", getattr(t, "tensor_a", t.tensor_in), i), const(0, 3))
+    t.kernel.store(t.tensor_mid, i, fixed_to_adpfloat(number, const(0, 3)))
+
+
+def copied_on(i: Expr, s: Expr, t: Any) -> None:
+    t.kernel.store(t.tensor_a, i, t.kernel.load("x", t.tensor_in, i))
+
+
+def widened(i: Expr, s: Expr, t: Any) -> None:
+    t.kernel.store(t.tensor_out, i, t.kernel.load("x", t.tensor_in, i).sext(32))
+
+
+def copied_to_mid(i: Expr, s: Expr, t: Any) -> None:
+    t.kernel.store(t.tensor_mid, i, t.kernel.load("x", t.tensor_in, i))
+
+
+def added_to_the_input(i: Expr, s: Expr, t: Any) -> None:
+    y = t.kernel.load("y", t.tensor_mid, i)
+    t.kernel.store(t.tensor_out, i, (y if y.width == 32 else y.sext(32)) + t.kernel.load("x", t.tensor_in, i).sext(32))
+
+
 B, C, ROWS, BEYOND = input_("b", M), input_("c", N), input_("x", M, N), input_("beyond", 2 * N)
+PLACES = input_("p", N)
 SAME_NAME = input_("n", N)
 TWO = input_("x", 2 * N)
 MEMORIES = {"a": 8, "b": 8, "out": 32}
@@ -279,6 +357,56 @@ FALSE: dict[str, tuple[Joint, Operator, str]] = {
         operator(unchanged),
         "in terms of the others",
     ),
+    "an operand that is no integer": (
+        Joint(copied(lambda i, n: i), (X,), {"tensor_in": X}, given={"n": 0.5}),  # type: ignore[dict-item]
+        operator(unchanged),
+        "must be integers",
+    ),
+    "an exponent of a size that no instruction has": (
+        Joint(copied(lambda i, n: i), (X,), {"tensor_in": X}, exponents=dict.fromkeys(["tensor_in", "tensor_out"], M)),
+        operator(unchanged),
+        "m must be an operand of the mapping's instructions",
+    ),
+    "a loop that is called as data are": (
+        Joint(
+            mapping({"n": 32, "m": 32}, {"in": 32, "p": 32, "out": 32}, gathered),
+            (X, PLACES, input_("c", M)),
+            {"tensor_in": X, "tensor_p": PLACES},
+        ),
+        operator(first_sum, 3),
+        "data!3 is no index",
+    ),
+    "a chain that adds numbers of two units": (
+        Joint(
+            chain({"in": 8, "mid": 32, "out": 32}, shifted_right, added_to_the_input),
+            (X,),
+            {"tensor_in": X},
+            {"n_2": N, "s_2": size("s")},
+            readings={shift_right: ANY},
+        ),
+        operator(doubled),
+        "words of the form result of shift_right by s must not be combined by bvadd",
+    ),
+    "a chain that reads codes as integers": (
+        Joint(
+            chain({"in": 8, "mid": 8, "out": 32}, recoded_at_0, added_to_the_input),
+            (X,),
+            {"tensor_in": X},
+            {"n_2": N, "s_2": size("s")},
+        ),
+        operator(doubled),
+        "a word of the form code must not be used as integer",
+    ),
+    "a chain that reads a copy of integers as codes": (
+        Joint(
+            chain({"in": 8, "a": 8, "mid": 8, "out": 32}, copied_on, recoded_at_0, widened),
+            (X,),
+            {"tensor_in": X},
+            {"n_2": N, "s_2": size("s"), "n_3": N, "s_3": size("s")},
+        ),
+        operator(unchanged),
+        "a word of the form code must not be used as integer",
+    ),
     "a size that no instruction has": (
         Joint(
             copied(lambda i, n: i), (input_("x", N), unknown := input_("c", size("unknown"))), {"tensor_in": unknown}
@@ -304,6 +432,18 @@ def test_what_is_false_is_not_proved(name: str) -> None:
     joint, of, reason = FALSE[name]
     verdict = decided(joint, of)
     assert verdict.status is Status.UNKNOWN and reason in verdict.reason, (verdict.status, verdict.reason)
+
+
+def test_chains_of_one_unit_are_proved() -> None:
+    joint = Joint(
+        chain({"in": 8, "mid": 8, "out": 32}, copied_to_mid, added_to_the_input),
+        (X,),
+        {"tensor_in": X},
+        {"n_2": N, "s_2": size("s")},
+    )
+    verdict = decided(joint, operator(doubled))
+    assert verdict.status is Status.PROVED, verdict.reason
+    assert "tensor_in integer, tensor_mid integer" in " ".join(verdict.claim.assumptions)
 
 
 def test_operands_that_only_have_a_shape_and_sizes_of_nothing_are_run() -> None:
@@ -398,6 +538,57 @@ def test_a_node_that_is_executed_in_parts_is_the_graph_that_was_read() -> None:
         types = (TensorType("float32", (rows, 2)), TensorType("float32", (1, 2)))
         told = joint.covers(of, rule, types, {}, {"p_rows": parts, "p_inputs": 2, "p_outputs": 1})
         assert (told == "") is covered and (covered or "is not what was read" in told), told
+
+
+def test_what_an_operator_is_made_of_is_the_graph_that_was_read_too() -> None:
+    """The operator is one node of another composite one at all sizes, and that one is another graph at large sizes."""
+
+    def inner(b: Assembly, of: Sequence[int], a: Attributes) -> int:
+        n = b.shape(of[0])[0]
+        return b.add("relu", of[0]) if isinstance(n, int) and n > 100 else unchanged(b, of, a)
+
+    nested, joint = operator(inner).name, Joint(copied(lambda i, n: i), (X,), {"tensor_in": X})
+    middle = operator(lambda b, of, a: b.add(nested, of[0])).name
+    of = operator(lambda b, of, a: b.add(middle, of[0]))
+    assert decided(joint, of).status is Status.PROVED
+    for n, covered in ((100, True), (101, False)):
+        told = joint.covers(of, joint.rule("the-joint", of), (TensorType("float32", (n,)),), {}, {"p_n": n})
+        assert (told == "") is covered and (covered or "is not what was read" in told), told
+
+
+def test_a_node_has_the_shapes_of_some_sizes() -> None:
+    def transposed(k: Kernel, s: Any, t: Any) -> None:
+        with k.loop("i", s.n.zext(32)) as i, k.loop("j", s.n.zext(32)) as j:
+            k.store(t.tensor_out, i * s.n.zext(32) + j, k.load("x", t.tensor_in, j * s.n.zext(32) + i))
+
+    square = input_("x", N, N)
+    joint = Joint(mapping({"n": 16}, {"in": 8, "out": 8}, transposed), (square,), {"tensor_in": square})
+    of = operator(lambda b, of, a: transpose(b, of[0], [1, 0]))
+    joint.mapping.mapping.output_extents = lambda parameters: (parameters["p_n"], parameters["p_n"])
+    for shape, covered in (((5, 5), True), ((2, 5), False)):
+        told = joint.covers(of, joint.rule("the-joint", of), (TensorType("float32", shape),), {}, {"p_n": 3})
+        assert (told == "") is covered and (covered or "operands must have the shapes" in told), told
+
+
+def test_what_must_hold_of_words_is_part_of_what_a_certificate_is_about() -> None:
+    """Both joints have the same terms; of one a word may wrap."""
+    wide, narrow = (
+        JointSubject("the-joint", Joint(summed(condition), (ROWS,), {"tensor_in": ROWS}), operator(of_rows))
+        for condition in (lambda j: (j.zext(64) << 26) >> 26 == j.zext(64), lambda j: (j << 26) >> 26 == j)
+    )
+    assert wide.prove(Discharger(timeout=8.0)).status is Status.PROVED
+    one, other = wide.semantics(), narrow.semantics()
+    assert {name for name in one if one[name] != other[name]} == {"kernels"} and one == wide.semantics()
+
+
+def test_lemmas_have_names_of_their_own() -> None:
+    """Of two that are used under one name, one would be asked."""
+    a, b = var("a", bv(8)), var("b", bv(8))
+    lemmas = [Lemma("product", product(a, b), right) for right in (product(a, b), product(b, a))]
+    joint = Joint(copied(lambda i, n: i), (X,), {"tensor_in": X})
+    joint.mapping.mapping.lemmas = lemmas
+    verdict = decided(joint, operator(unchanged))
+    assert verdict.status is Status.UNKNOWN and "lemmas must have names of their own" in verdict.reason
 
 
 def test_obligations_are_in_certificates() -> None:
