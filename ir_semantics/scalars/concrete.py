@@ -36,7 +36,8 @@ def evaluate(
     Raises KeyError for a variable without a value, ValueError for a value that its format does not have, and
     NotInterpreted for an operator that a format does not have.
 
-    >>> from ir_semantics.scalars.terms import BINARY16, integer, variable
+    >>> from ir_semantics.scalars.formats import BINARY16, integer
+    >>> from ir_semantics.scalars.terms import variable
     >>> x = variable("x")
     >>> evaluate(x * 2, {"x": 100}, integer(8))
     -56

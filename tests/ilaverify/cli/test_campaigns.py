@@ -182,8 +182,9 @@ def test_an_interrupt_keeps_a_violation_found_before_it() -> None:
     assert result.interrupted
     assert result.finding is not None
     assert whole.finding is not None
-    assert result.finding.example is result.finding.drawn
-    assert result.finding.drawn.seed == whole.finding.drawn.seed
+    example, drawn = result.finding.example, result.finding.drawn
+    assert (example.parameters, example.distribution, example.seed) == (drawn.parameters, drawn.distribution, drawn.seed)
+    assert drawn.seed == whole.finding.drawn.seed
 
 
 @pytest.mark.parametrize("part", [0.1, 0.5, 1.0])

@@ -28,7 +28,7 @@ from reports.store import ProofStore, StoreError
 from tests.ilaverify.compiled_models import TARGETS, pretended, small_model
 
 ROOT = Path(__file__).parents[3]
-ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "encodings")])}
+VARIABLES = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "encodings")])}
 DIGITS = "9" * 5000
 
 
@@ -41,7 +41,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int
 def start(*arguments: str | Path, limit: Callable[[], None] | None = None, **more: object) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "ilaverify", *map(str, arguments)],
-        env=ENVIRONMENT, stderr=subprocess.PIPE, text=True, preexec_fn=limit, **more,
+        env=VARIABLES, stderr=subprocess.PIPE, text=True, preexec_fn=limit, **more,
     )  # type: ignore[call-overload, no-any-return]  # fmt: skip
 
 
@@ -90,7 +90,7 @@ def test_a_reader_of_the_example_goes_away() -> None:
     os.close(reading)
     done = subprocess.run(
         [sys.executable, str(ROOT / "examples" / "row_pairs.py")],
-        env=ENVIRONMENT, stdout=writing, stderr=subprocess.PIPE, text=True, timeout=120, check=False,
+        env=VARIABLES, stdout=writing, stderr=subprocess.PIPE, text=True, timeout=120, check=False,
     )  # fmt: skip
     os.close(writing)
     assert (done.returncode, done.stderr) == (-signal.SIGPIPE, "")
@@ -135,7 +135,7 @@ def test_ctrl_c_while_modules_load() -> None:
         "sys.exit(main(['list']))\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program], env=ENVIRONMENT, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", program], env=VARIABLES, capture_output=True, text=True, timeout=60, check=False
     )
     assert (done.returncode, done.stdout) == (130, "")
     assert done.stderr == "ilaverify: interrupted; nothing was written\n"
@@ -174,7 +174,7 @@ def test_ctrl_c_that_is_not_raised_ends_the_command_all_the_same(at: str) -> Non
     begun = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-c", program, LOST[at]],
-        env=ENVIRONMENT, capture_output=True, text=True, timeout=100, check=False, start_new_session=True,
+        env=VARIABLES, capture_output=True, text=True, timeout=100, check=False, start_new_session=True,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (130, "ilaverify: interrupted; nothing was written\n")
     assert time.monotonic() - begun < 15
@@ -194,7 +194,7 @@ def test_ctrl_c_after_the_end_of_a_command_changes_nothing() -> None:
     )
     done = subprocess.run(
         [sys.executable, "-c", program],
-        env=ENVIRONMENT, capture_output=True, text=True, timeout=60, check=False, start_new_session=True,
+        env=VARIABLES, capture_output=True, text=True, timeout=60, check=False, start_new_session=True,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (1, "")
 
