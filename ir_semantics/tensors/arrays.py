@@ -3,8 +3,8 @@
 Reads are views (:mod:`.views`).  A sum of products of two reads is a product of matrices, which BLAS computes; other
 reductions of a read are NumPy's, or run over the windows' taps; a choice by a subscript cuts the result into parts; an
 element at a position that is data is taken at once.  What has no such form is evaluated by :mod:`.comprehension`.  The
-result is the same, but for sums of floats: they are added in another order, those of binary16 with fewer roundings,
-and a sum that is zero may have another sign.  Positions that are data must lie inside, and extrema whose position is
+result is the same, but for sums of floats: they are added in another order, and a sum that is zero may have another
+sign.  Positions that are data must lie inside, and extrema whose position is
 looked for must be numbers: DataError otherwise.
 """
 
@@ -22,11 +22,14 @@ from .comprehension import (
     Elements,
     Weak,
     applied,
+    computed_in,
     extents_of,
     grid_of,
+    narrowed,
     result_dtype,
     steps,
     typed,
+    widened,
     written,
 )
 from .conditions import AtLeastZero
@@ -55,18 +58,19 @@ class Program:
     def __init__(self, term: Tensor, inputs: int, dtype: str) -> None:
         self._dtype = dtype
         self._steps = steps(term, inputs)
+        self._wide = computed_in([part for part, _ in self._steps], dtype)
         self._runs: list[Run] = []
 
     def __call__(self, operands: Sequence[Array]) -> Array:
         """The value, perhaps a view of an operand.  Raises DataError, and IndexError for a read outside an operand."""
-        values = list(operands)
+        values = [widened(o, self._dtype, self._wide) for o in operands]
         with np.errstate(all="ignore"):
             for j, (term, places) in enumerate(self._steps):
                 own = [values[place] for place in places]
                 if j == len(self._runs):
-                    self._runs.append(_compiled(term, own, self._dtype))
+                    self._runs.append(_compiled(term, own, self._wide))
                 values.append(self._runs[j](own))
-        return values[-1]
+            return narrowed(values[-1], self._dtype, self._wide)
 
 
 def _compiled(term: Tensor, operands: Sequence[Array], dtype: str) -> Run:

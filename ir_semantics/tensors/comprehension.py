@@ -3,6 +3,10 @@
 Subscripts become arrays, one axis each; the variable of a sum or an extremum runs in a loop, in increasing order, as
 the expression says.  So the result is the definition's, bit for bit, given the arithmetic of
 :mod:`ir_semantics.scalars.arrays`.  A subscript outside of an operand is an error unless a choice excludes it.
+
+Integers that are no data, such as the number of elements that a mean divides by, are exact: what they are combined with
+is computed in 64 bits and rounded (or wrapped) once.  What is computed on binary16 is computed in binary32, and each
+element of the result is rounded once.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ from ir_semantics.scalars.arrays import apply_to_arrays, literal_of
 from .conditions import All, AtLeastZero, Condition, IsZero, OneOf, TruthOf
 from .elements import Apply, Choice, Element, IndexValue, Number, Read, Reader, Reduce
 from .index import Index, Names
+from .selection import moves
 from .terms import Tensor, operands_of
 
 Array = NDArray[Any]
@@ -32,10 +37,31 @@ def by_definition(term: Tensor, operands: Sequence[Array], dtype: str) -> Array:
 
     Raises IndexError where an operator reads outside of an operand.
     """
-    values = list(operands)
-    for part, places in steps(term, len(operands)):
-        values.append(_operator(part, [values[j] for j in places], dtype))
-    return values[-1]
+    parts = steps(term, len(operands))
+    wide = computed_in([part for part, _ in parts], dtype)
+    values = [widened(o, dtype, wide) for o in operands]
+    with np.errstate(all="ignore"):
+        for part, places in parts:
+            values.append(_operator(part, [values[j] for j in places], wide))
+        return narrowed(values[-1], dtype, wide)
+
+
+def computed_in(parts: Sequence[Tensor], dtype: str) -> str:
+    """The type in which numbers of the type ``dtype`` are computed: binary32 for binary16.
+
+    Sums of binary16 would soon overflow, or stop growing; 1 is lost beside 2048.
+    """
+    return "float32" if dtype == "float16" and not all(moves(written(part)[0]) for part in parts) else dtype
+
+
+def widened(array: Array, dtype: str, wide: str) -> Array:
+    """An operand in the type in which numbers of the type ``dtype`` are computed."""
+    return array.astype(wide) if wide != dtype and array.dtype == dtype else array
+
+
+def narrowed(array: Array, dtype: str, wide: str) -> Array:
+    """A result rounded to the type ``dtype`` if it is one of its numbers."""
+    return array.astype(dtype) if wide != dtype and array.dtype == wide else array
 
 
 def steps(term: Tensor, inputs: int) -> list[tuple[Tensor, tuple[int, ...]]]:
@@ -106,7 +132,9 @@ def result_dtype(element: Element, operands: Sequence[Array], dtype: str) -> Any
 
 @dataclass(frozen=True)
 class Weak:
-    """A number that takes the type of what it is combined with: a literal, or an index as a number."""
+    """A number that takes the type of what it is combined with: a literal, or an array of exact integers, which are
+    indices as numbers, and what is chosen from them and added up.
+    """
 
     value: Any
 
@@ -122,15 +150,67 @@ def typed(value: Any, dtype: str) -> Any:
 
 def applied(op: str, args: Sequence[Any], number: str) -> Any:
     """A scalar operator on values; ``number`` is the type of numbers where all take any."""
-    numbers = args[1:] if op == "select" else args
-    dtype = next((str(a.dtype) for a in numbers if not isinstance(a, Weak)), None)
-    if dtype is None and op == "select":
-        dtype = "int64" if any(not _literal(a) for a in numbers) else number
-        chosen = apply_to_arrays(op, [args[0], *(typed(a, dtype) for a in numbers)])
-        return Weak(chosen) if dtype == "int64" else chosen
-    own = dtype or number
-    wide = "int64" if op in ("eq", "lt", "le") and "int" in own else own  # an index may not fit into the other's type
-    return apply_to_arrays(op, [typed(a, own if isinstance(a, Weak) and _literal(a) else wide) for a in args])
+    if op == "select":
+        condition, yes, no = args
+        return _select(condition, yes, no, number)
+    indices = any(isinstance(a, Weak) and not _literal(a) for a in args)
+    free = "int64" if indices and number == "bool" else number
+    own = next((str(a.dtype) for a in args if not isinstance(a, Weak)), free)
+    exact = [_integers(a, own) for a in args]
+    wide = own
+    if np.dtype(own).kind == "f" and not all(e is None or _fits(e, own) for e in exact):
+        wide = "float64"
+    elif own in _NARROW and indices:
+        wide = "int64"
+    if wide == own:
+        compared = op in ("eq", "lt", "le", "same") and own == "uint64"  # with what may be negative
+        values = [e if compared and e is not None else typed(a, own) for a, e in zip(args, exact, strict=True)]
+        return apply_to_arrays(op, values)
+    values = [np.asarray(typed(a, own) if e is None else e).astype(wide) for a, e in zip(args, exact, strict=True)]
+    result = np.asarray(apply_to_arrays(op, values))
+    return result.astype(own) if result.dtype == wide else result
+
+
+_MOST = 1 << 32  # of literals that are exact integers, so that sums of them fit into 64 bits
+_NARROW = frozenset(("int8", "int16", "int32", "uint8", "uint16", "uint32"))
+
+
+def _select(condition: Any, yes: Any, no: Any, number: str) -> Any:
+    """A choice, which is of exact integers where both sides are."""
+    exact = _integers(yes, number), _integers(no, number)
+    if exact[0] is not None and exact[1] is not None:
+        return Weak(np.where(condition, *exact))
+    dtype = next((str(side.dtype) for side in (yes, no) if not isinstance(side, Weak)), number)
+    return np.where(condition, typed(yes, dtype), typed(no, dtype))
+
+
+def _integers(value: Any, dtype: str) -> Any:
+    """The exact integers of a number without a type; None where it has one or is no integer.
+
+    A literal must be representable where numbers are integers.
+    """
+    if not isinstance(value, Weak):
+        return None
+    if not _literal(value):
+        return value.value
+    kind, literal = np.dtype(dtype).kind, value.value
+    if kind == "b" or isinstance(literal, float) or literal.denominator != 1 or abs(literal) > _MOST:
+        return None
+    if kind in "iu":
+        literal_of(literal, dtype)
+    return np.asarray(int(literal), np.int64)
+
+
+def _combined(op: str, total: Any, part: Any, number: str) -> Any:
+    exact = _integers(total, number), _integers(part, number)
+    if exact[0] is not None and exact[1] is not None:
+        return Weak(apply_to_arrays(_BINARY[op], exact))
+    return applied(_BINARY[op], [total, part], number)
+
+
+def _fits(integers: Any, dtype: str) -> bool:
+    """Whether all integers are numbers of a type of floats."""
+    return bool(np.all(np.abs(integers) <= 1 << np.finfo(dtype).nmant + 1))
 
 
 def _literal(number: Weak) -> bool:
@@ -218,8 +298,7 @@ class Elements:
             replace(self, mask=np.logical_and(self.mask, condition)).value(yes),
             replace(self, mask=np.logical_and(self.mask, np.logical_not(condition))).value(no),
         )
-        dtype = next((str(s.dtype) for s in sides if not isinstance(s, Weak)), self.dtype)
-        return np.where(condition, typed(sides[0], dtype), typed(sides[1], dtype))
+        return _select(condition, *sides, self.dtype)
 
     def _reduce(self, op: str, variable: str, extent: Any, body: Element) -> Any:
         """Combined in increasing order of the variable; where the extent is not the same everywhere, under a mask."""
@@ -228,11 +307,9 @@ class Elements:
         for k in range(int(np.max(extent))):
             inside = np.asarray(k) < extent
             part = replace(self, grid={**self.grid, variable: k}, mask=np.logical_and(self.mask, inside)).value(body)
-            dtype = self.dtype if isinstance(part, Weak) else str(part.dtype)
-            strong = typed(part, dtype)
             if total is None:
-                total = strong if np.all(inside) else np.where(inside, strong, typed(unit, dtype))
+                total = part if np.all(inside) else _select(inside, part, unit, self.dtype)
             else:
-                both = apply_to_arrays(_BINARY[op], [total, strong])
-                total = both if np.all(inside) else np.where(inside, both, total)
+                both = _combined(op, total, part, self.dtype)
+                total = both if np.all(inside) else _select(inside, both, total, self.dtype)
         return unit if total is None else total

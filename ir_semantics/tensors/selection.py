@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .conditions import le
-from .elements import Apply, Element, IndexValue, Number, Reader, Reduce, indices_of_element
+from .elements import Apply, Choice, Element, IndexValue, Number, Read, Reader, Reduce, indices_of_element
 from .index import Index, Names
 from .terms import Tensor, make, require_axes
 
@@ -39,6 +39,17 @@ def taken(element: Element) -> tuple[Element, str, Element] | None:
             fixed = all(k not in i.variables for i in indices_of_element(position))
             return (position, k, body) if at.variable == k and least == LEAST and fixed else None
     return None
+
+
+def moves(element: Element) -> bool:
+    """Whether every value of the element is one of an operand or a literal: nothing is computed."""
+    match element:
+        case Read() | Number():
+            return True
+        case Choice(_, yes, no):
+            return moves(yes) and moves(no)
+    chosen = taken(element)
+    return chosen is not None and moves(chosen[2])
 
 
 def gather(x: Tensor, indices: Tensor, axis: int) -> Tensor:

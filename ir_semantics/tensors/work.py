@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from .comprehension import extents_of, written
-from .elements import Apply, Choice, Element, Number, Read, Reduce, reads
-from .selection import taken
+from .elements import Apply, Choice, Element, Reduce, reads
+from .selection import moves, taken
 from .terms import Tensor, operands_of
 
 
@@ -30,14 +30,14 @@ def work_of(term: Tensor) -> Work:
     once.
     """
     steps = products = 0
-    moves = True
+    unchanged = True
     for part in operands_of(term):
         if part.operator != "input":
             element, count = written(part)[0], math.prod(extents_of(part))
             steps += count * _steps(element, lambda body: 1)
             products += count * _steps(element, _is_product)
-            moves = moves and _moves(element)
-    return Work(steps, products, moves)
+            unchanged = unchanged and moves(element)
+    return Work(steps, products, unchanged)
 
 
 def _steps(element: Element, weight: Callable[[Element], int]) -> int:
@@ -57,13 +57,3 @@ def _steps(element: Element, weight: Callable[[Element], int]) -> int:
 
 def _is_product(body: Element) -> int:
     return int(isinstance(body, Apply) and body.op == "mul" and all(map(reads, body.args)))
-
-
-def _moves(element: Element) -> bool:
-    match element:
-        case Read() | Number():
-            return True
-        case Choice(_, yes, no):
-            return _moves(yes) and _moves(no)
-    chosen = taken(element)
-    return chosen is not None and _moves(chosen[2])

@@ -89,7 +89,7 @@ class _Plain:
     def number(self, value: Fraction | float) -> Any:
         kind = np.dtype(self.dtype)
         if kind.kind == "f":
-            return float(value)
+            return int(value) if isinstance(value, Fraction) and value.denominator == 1 else float(value)
         if not isinstance(value, float):
             return int(value)
         return bool(value > 0) if kind.kind == "b" else int(np.iinfo(kind).max if value > 0 else np.iinfo(kind).min)
@@ -110,6 +110,8 @@ class _Plain:
         if op == "eq":
             return a == b
         kind = np.dtype(self.dtype)
+        if op == "add" and kind.kind == "f" and isinstance(a, int) and isinstance(b, int):
+            return a + b  # no data: a count, which is exact
         if op == "div":  # of floats, by IEEE 754 as NumPy's
             with np.errstate(all="ignore"):
                 return float(kind.type(np.divide(np.float64(a), np.float64(b))))
