@@ -183,7 +183,11 @@ def test_an_interrupt_keeps_a_violation_found_before_it() -> None:
     assert result.finding is not None
     assert whole.finding is not None
     example, drawn = result.finding.example, result.finding.drawn
-    assert (example.parameters, example.distribution, example.seed) == (drawn.parameters, drawn.distribution, drawn.seed)
+    assert (example.parameters, example.distribution, example.seed) == (
+        drawn.parameters,
+        drawn.distribution,
+        drawn.seed,
+    )
     assert drawn.seed == whole.finding.drawn.seed
 
 
