@@ -371,7 +371,7 @@ def test_parts_of_counterexamples_of_another_form_are_refused(name: str, value: 
 
 @pytest.mark.parametrize(
     ("build", "code"),
-    [(lambda: pooling_mapping("max"), "    return TensorMapping("), (selection_mapping, "    return replace(")],
+    [(lambda: pooling_mapping("max"), "    return flexasr_mapping("), (selection_mapping, "    return replace(")],
 )
 def test_a_mapping_is_located_where_it_is_made(build: Callable[[], TensorMapping], code: str) -> None:
     file, line = MappingSubject.built(build).place()
