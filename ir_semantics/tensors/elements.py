@@ -182,16 +182,7 @@ def indices_of_element(element: Element) -> list[Index]:
 
 def reads(element: Element) -> bool:
     """Whether an element depends on data."""
-    match element:
-        case Read():
-            return True
-        case Apply(_, args):
-            return any(map(reads, args))
-        case Choice(_, yes, no):
-            return reads(yes) or reads(no)
-        case Reduce(_, _, _, body):
-            return reads(body)
-    return False
+    return any(isinstance(e, Read) for e in subelements(element))
 
 
 def truths_of_element(element: Element) -> list[TruthOf]:

@@ -22,7 +22,7 @@ from ila_lang.language.expr import private_var
 from ila_lang.language.kernel import For, Let, Load, Statement, Store, walk
 from ila_lang.mapping import Lemma
 from ir_semantics.tensors.conditions import Condition, both, equal, inside, le
-from ir_semantics.tensors.elements import Apply, Choice, Element, Read, Reader, Reduce, substitute_element
+from ir_semantics.tensors.elements import Apply, Choice, Element, Read, Reader, Reduce, subelements, substitute_element
 from ir_semantics.tensors.index import Index, IndexLike, Names, index, product, size
 from ir_semantics.tensors.terms import Shape, Tensor, make
 from rewrites.bounds.kernel.readings import Term
@@ -238,7 +238,7 @@ class Run(Words):
             ends = {register: self.data(inner[register]) for register in written}
         for register, ended in ends.items():
             op, part = _added(ended.element, kept[register].element)
-            if any(_occurs(k.element, part) for k in kept.values()):
+            if any(k.element in subelements(part) for k in kept.values()):
                 raise Unread(f"what {loop.counter.name} adds to {register.name} must not depend on what it keeps")
             form, exponent = self.alike((ended, kept[register], begun[register]))
             whole = Reduce(op, bound, count, part)
@@ -272,24 +272,13 @@ class Run(Words):
         return index(self.of.exponents.get(memory.name, 0))
 
 
-def _occurs(register: Element, element: Element) -> bool:
-    match element:
-        case Apply(_, args):
-            return any(_occurs(register, a) for a in args)
-        case Choice(_, yes, no):
-            return _occurs(register, yes) or _occurs(register, no)
-        case Reduce(_, _, _, body):
-            return _occurs(register, body)
-    return element == register
-
-
 def _added(element: Element, register: Element) -> tuple[str, Element]:
     """What is added to a register (or what it is the larger of), so that this is the element."""
     if element == register:
         return "sum", ZERO
     match element:
-        case Apply("add", (first, second)) if _occurs(register, first) != _occurs(register, second):
-            kept, other = (first, second) if _occurs(register, first) else (second, first)
+        case Apply("add", (first, second)) if (register in subelements(first)) != (register in subelements(second)):
+            kept, other = (first, second) if register in subelements(first) else (second, first)
             op, part = _added(kept, register)
             if op == "sum":
                 return "sum", added(part, other)

@@ -12,7 +12,7 @@ from ila_lang.language.expr import private_var
 from ila_lang.mapping import Lemma
 from ir_semantics.graph.operator import lookup
 from ir_semantics.tensors.conditions import Condition, equal, negation
-from ir_semantics.tensors.elements import Apply, Choice, Element, Number, Reduce, apply_scalar
+from ir_semantics.tensors.elements import Apply, Choice, Element, Number, Reduce, apply_scalar, parts_of
 from ir_semantics.tensors.index import Index, Names, index
 from rewrites.bounds.catalogue import LEMMAS
 from rewrites.bounds.kernel.readings import ANY, READINGS, Reading, Term
@@ -202,10 +202,7 @@ class Words(Indices):
     def _parts(self, element: Element) -> int:
         """How many elements it consists of, where those that occur twice count twice."""
         if id(element) not in self._counted:
-            parts = element.args if isinstance(element, Apply) else ()
-            parts = (element.yes, element.no) if isinstance(element, Choice) else parts
-            parts = (element.body,) if isinstance(element, Reduce) else parts
-            self._counted[id(element)] = 1 + sum(map(self._parts, parts)), element
+            self._counted[id(element)] = 1 + sum(map(self._parts, parts_of(element))), element
         return self._counted[id(element)][0]
 
     def _data(self, of: Expr) -> Data:
