@@ -86,7 +86,7 @@ def claims_for(targets: Sequence[Backend], *, exact: bool = False) -> list[str]:
     operators = [operator for target in targets for operator in target.operators]
     mappings = [mapping.name for operator in operators for mapping in operator.mappings]
     splits = [slug(rule.name) for operator in operators for rule in operator.splits]
-    bounds = [name for o in operators for mapping in o.programs for name in o.bound_claims(mapping)]
+    bounds = [name for o in operators for mapping in o.bounds for name in o.bound_claims(mapping)]
     joints = [joint_name(o.name, joint.mapping.name) for o in operators for joint in o.joints]
     return list(dict.fromkeys([*rules, *mappings, *joints, *splits, *bounds]))
 

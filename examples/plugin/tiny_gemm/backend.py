@@ -34,7 +34,7 @@ from rewrites.compiler.codegen.interface import (
     Reals,
     Tensors,
 )
-from rewrites.compiler.codegen.operators import AcceleratorOperator, Program, Regions, require_fit, shapes_of
+from rewrites.compiler.codegen.operators import AcceleratorOperator, require_fit, shapes_of
 from rewrites.compiler.codegen.parts import equal_parts, padded
 from rewrites.compiler.offload.backend import Backend
 from rewrites.compiler.offload.places import PRODUCTS, WEIGHTS
@@ -152,12 +152,6 @@ def _product(b: Assembly, of: Sequence[int], a: Attributes) -> int:
     return b.add("matmul", of[0], transpose(b, of[1], [1, 0]))
 
 
-def _regions(sizes: Mapping[str, int]) -> Regions:
-    m, k, n = sizes["m"], sizes["k"], sizes["n"]
-    used = {"input": m * k, "weight": k * n, "bias": n, "accumulator": m * n}
-    return [(f"{name} scratchpad", "elements", ELEMENTS, {name: (0, count)}) for name, count in used.items()]
-
-
 ROWS, INPUTS, OUTPUTS = map(size, ("rows", "features_in", "features_out"))
 X, W = input_("x", ROWS, INPUTS), input_("w", OUTPUTS, INPUTS)
 JOINT: Final = Joint(
@@ -175,7 +169,6 @@ OPERATOR: Final = AcceleratorOperator(
     expand=_product,
     mappings=(DENSE_LAYER,),
     code=Dense,
-    programs={DENSE_LAYER: Program((), _regions)},
     splits=(ROWS_IN_PARTS, OUTPUTS_IN_PARTS),
     joints=(JOINT,),
 )

@@ -24,7 +24,7 @@ from .arrays import Data
 from .errors import ArtefactError, field, text
 
 MODEL = "model.json"
-SCHEMA = "ilaverify-artefact-3"
+SCHEMA = "ilaverify-artefact-4"
 """Version of the format."""
 
 MOST_BYTES = (1 << 32) - 1

@@ -5,7 +5,7 @@
 * ``constants.npz``: data of constants by digest, each once: those of the rewritten graph, and of the model's tensors
 * ``programs/``: the commands of every call as columns, and where run-time elements go
   (:mod:`ila_lang.templates.instance`)
-* ``plan.json``: places of the host's tensors in one memory, and the regions that each program has in its device's
+* ``plan.json``: places of the host's tensors in one memory
 * ``source.*``: the model that was compiled, as its front end keeps it; large tensors of ONNX are in ``constants.npz``
 * ``SUMMARY.md``: for people
 """
@@ -35,7 +35,7 @@ from .directory import read_directory, write_directory
 from .errors import ArtefactError, items, natural, record, text
 from .errors import field as typed
 from .graphs import graph_json, graph_value
-from .plans import plans_json, plans_value
+from .plan import plan_json, plan_value
 from .shared import shared_json, shared_value
 from .sources.front_end import CONSTANTS, FRONT_ENDS, FrontEnd, Source
 
@@ -172,7 +172,7 @@ def write_compiled(directory: Path, compiled: Compiled, summary: str) -> str:
     files[CONSTANTS] = data
     chain = {"rewritten": graph_json(compiled.proof.rewritten), "explanations": chain_json(compiled.proof.explanations)}
     files["chain.json"] = _json(chain)
-    files["plan.json"] = _json(plans_json(compiled.memory.problem, compiled.memory.plan, compiled.implementations))
+    files["plan.json"] = _json(plan_json(compiled.memory.problem, compiled.memory.plan))
     files[FRONT_ENDS.all()[compiled.model.front_end].file_name] = compiled.model.source.placed(data)
     files["SUMMARY.md"] = summary.encode("utf-8")
     model, choices, proof = compiled.model, compiled.choices, compiled.proof
@@ -247,8 +247,7 @@ def read_compiled(directory: Path, known: Mapping[str, Callable[[], Backend]]) -
     implementations, programs, used = _implementations(directory, content["accelerated"], files, graph, options)
     for name in sorted(set(files) - needed - used):
         raise ArtefactError(f"{where}: every program must be that of a call; {name} is of none")
-    plans = _parsed(directory / "plan.json", files)
-    problem, plan = plans_value(str(directory / "plan.json"), plans, implementations)
+    problem, plan = plan_value(str(directory / "plan.json"), _parsed(directory / "plan.json", files))
     certificates = typed(f"{where}: certificates", content["certificates"], dict, "an object of claims")
     left_out = typed(f"{where}: left_out", content["left_out"], dict, "an object of reasons")
     return Compiled(

@@ -6,13 +6,12 @@ number formats rest on, ``programs`` the mappings' device programs, ``bounding``
 ``buffers`` memory plans.
 """
 
-from .buffers import device_memories, host_plan, host_problem
+from .buffers import host_plan, host_problem
 from .calibration import Calibration, calibrate
 from .implement import constants_of, implement, implementable, quantisation_of
 from .interface import Bounds, Call, CannotOffload, Choice, Executed, Implementation, Options
 from .operators import (
     AcceleratorOperator,
-    Program,
     accelerator_operator,
     declared,
     joint_problem,
@@ -32,12 +31,10 @@ __all__ = [
     "Executed",
     "Implementation",
     "Options",
-    "Program",
     "accelerator_operator",
     "calibrate",
     "constants_of",
     "declared",
-    "device_memories",
     "host_plan",
     "host_problem",
     "implement",

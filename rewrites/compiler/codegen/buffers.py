@@ -1,14 +1,10 @@
-"""Memory plans of compiled graphs: host tensors in one arena, and the regions of every device program.
+"""Memory plans of compiled graphs: host tensors in one arena.
 
-Plans come from :mod:`rewrites.compiler.memory.plan`, which has each of them checked by
-:mod:`rewrites.compiler.memory.plan_checker`.  Where a mapping fixes an address, the plan has a fixed buffer: then the
-plan says nothing new, and the check says that regions of a program are apart and inside the memory.  Across programs
-devices keep nothing.
+In a device's memories a program's tensors are where its mapping has them: that they are apart and inside is part of the
+size domain, which a call's sizes must satisfy.  Across programs devices keep nothing.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,9 +12,6 @@ from ir_semantics.graph import Graph
 from rewrites.compiler.memory.liveness import Step, live_intervals
 from rewrites.compiler.memory.plan import plan_memory
 from rewrites.compiler.memory.problem import Buffer, MemoryPlan, MemoryProblem
-
-from .interface import Call
-from .operators import AcceleratorOperator
 
 ALIGNMENT = 64
 """Host tensors are aligned to this number of bytes: a cache line of common processors."""
@@ -50,26 +43,3 @@ def host_plan(graph: Graph) -> MemoryPlan:
 
 def _name(number: int) -> str:
     return f"%{number}"
-
-
-@dataclass(frozen=True)
-class DeviceMemory:
-    """The regions of a program in one memory of its device, in ``unit``, and their plan, which has been checked."""
-
-    memory: str
-    unit: str
-    problem: MemoryProblem
-    plan: MemoryPlan
-
-
-def device_memories(operator: AcceleratorOperator, call: Call) -> tuple[DeviceMemory, ...]:
-    """The regions that the program of an operator's call uses, by memory.
-
-    Raises ValueError or DoesNotFit where two of them overlap or one leaves its memory, which would be a bug.
-    """
-    memories = []
-    for memory, unit, capacity, regions in operator.programs[call.mapping].regions(call.sizes):
-        buffers = [Buffer(name, size, 0, 1, fixed=address) for name, (address, size) in regions.items()]
-        problem = MemoryProblem(buffers, capacity)
-        memories.append(DeviceMemory(memory, unit, problem, plan_memory(problem)))
-    return tuple(memories)

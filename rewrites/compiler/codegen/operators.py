@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from chc.tensor_rules.rule import TensorRule
 from ir_semantics.graph.ir import Attributes
@@ -27,19 +27,6 @@ if TYPE_CHECKING:
     from rewrites.claims.joints.joint import Joint
     from rewrites.claims.subjects.joint import JointSubject
 
-Regions: TypeAlias = "Sequence[tuple[str, str, int, Mapping[str, tuple[int, int]]]]"
-"""For each memory its name, its unit, how many there are, and the address and size of each region."""
-
-
-@dataclass(frozen=True)
-class Program:
-    """What is known of a mapping's programs: the operators whose bounds an implementation's bound is composed of, and
-    the regions of device memory that a program uses at given sizes.
-    """
-
-    bounds: tuple[Bounded, ...]
-    regions: Callable[[Mapping[str, int]], Regions]
-
 
 def _type_of_first(types: Sequence[TensorType], attributes: Attributes) -> str:
     return types[0].dtype
@@ -50,9 +37,10 @@ class AcceleratorOperator(Operator):
     """A composite operator that an accelerator executes; made once, which registers it.
 
     ``mappings`` are all that may execute it, and ``selected`` those of them for a node's attributes and options (all,
-    where it is None); of these one must hold a certificate.  ``code`` generates calls of the mappings in ``programs``;
-    an operator without serves rules alone.  ``splits`` are rules by which it is computed in parts.  Operands and result
-    of a ``resident`` operator stay in the accelerator's memory.
+    where it is None); of these one must hold a certificate.  ``code`` generates calls of them; an operator without
+    serves rules alone.  ``bounds`` are, by mapping, the operators whose bounds a call's bound is composed of.
+    ``splits`` are rules by which it is computed in parts.  Operands and result of a ``resident`` operator stay in the
+    accelerator's memory.
 
     ``joints`` are how mappings are called for the operator, so that it can be proved that they compute what it stands
     for; of other mappings that is *declared*, and ``unproved`` says why.
@@ -63,7 +51,7 @@ class AcceleratorOperator(Operator):
     mappings: tuple[MappingClaim, ...]
     selected: Callable[[Mapping[str, object], Options], tuple[MappingClaim, ...]] | None = None
     code: type[Implementation] | None = None
-    programs: Mapping[MappingClaim, Program] = field(default_factory=dict)
+    bounds: Mapping[MappingClaim, tuple[Bounded, ...]] = field(default_factory=dict)
     splits: tuple[TensorRule, ...] = ()
     resident: bool = False
     joints: tuple[Joint, ...] = ()
@@ -85,12 +73,9 @@ class AcceleratorOperator(Operator):
         return _joint(self, mapping)
 
     def bound_claims(self, mapping: MappingClaim) -> tuple[str, ...]:
-        """The names of the bounds of a mapping's programs, and of the lemmas and laws that these are derived from.
-
-        Raises KeyError for a mapping that code is not generated from.
-        """
+        """The names of the bounds of a mapping's calls, and of the lemmas and laws that these are derived from."""
         names: list[str] = []
-        for bounded in self.programs[mapping].bounds:
+        for bounded in self.bounds.get(mapping, ()):
             names.append(bound_name(bounded.name))
             names += [f"lemma-{slug(lemma)}" for lemma in bounded.lemmas]
             names += [f"error-{slug(rule)}" for rule in bounded.rules]

@@ -27,7 +27,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from accel_models.flexasr.layout import LANES, LARGE_VECTORS, SMALL_VECTORS
 from ir_semantics.graph.ir import Attributes
 from ir_semantics.graph.operator import Assembly
 from ir_semantics.graph.types import GraphError
@@ -38,7 +37,7 @@ from ir_semantics.tensors.terms import input_
 from rewrites.claims.joints.joint import Joint
 from rewrites.claims.theorems import flexasr as bounds
 from rewrites.compiler.codegen.interface import Options
-from rewrites.compiler.codegen.operators import AcceleratorOperator, Program, Regions, require_fit, shapes_of
+from rewrites.compiler.codegen.operators import AcceleratorOperator, require_fit, shapes_of
 from rewrites.mappings.claim import MappingClaim
 from rewrites.mappings.flexasr import claims
 from rewrites.rules.tensor.splitting import ACTIVATION_OF_PARTS, POOLED_COLUMNS, POOLED_ROWS
@@ -147,26 +146,6 @@ def _layer_norm(b: Assembly, of: Sequence[int], a: Attributes) -> int:
     return b.add("layer_norm", *of, axes=(1,), epsilon=a["epsilon"])
 
 
-# -- regions of FlexASR's buffers ------------------------------------------------------------------------------------
-
-
-def _layer(sizes: Mapping[str, int]) -> Regions:
-    rows = LANES * -(-sizes["T"] // LANES)
-    regions = {"x": (0, rows * sizes["ni"]), "y": (sizes["base"], rows * 4 * sizes["no"])}
-    return [("FlexASR large buffer", "vectors of 16 bytes", LARGE_VECTORS, regions)]
-
-
-def _rows(sizes: Mapping[str, int]) -> Regions:
-    rows = LANES * -(-sizes["T"] // LANES)
-    regions = {"x and y": (sizes["base"], rows * sizes["nv"])}
-    return [("FlexASR large buffer", "vectors of 16 bytes", LARGE_VECTORS, regions)]
-
-
-def _norm(sizes: Mapping[str, int]) -> Regions:
-    small = {name: (sizes[f"base_{name}"], sizes["nv"]) for name in ("gamma", "beta")}
-    return [*_rows(sizes), ("FlexASR small buffer", "vectors of 16 bytes", SMALL_VECTORS, small)]
-
-
 # -- the operators ---------------------------------------------------------------------------------------------------
 
 
@@ -199,7 +178,7 @@ LINEAR: Final = AcceleratorOperator(
     mappings=tuple(claims.LINEAR.values()),
     selected=_by_activation,
     code=linear.Linear,
-    programs={claims.LINEAR[a]: Program((bounds.LINEAR[a],), _layer) for a in ACTIVATIONS},
+    bounds={claims.LINEAR[a]: (bounds.LINEAR[a],) for a in ACTIVATIONS},
     splits=(*linear.RULES, *ACTIVATION_OF_PARTS.values()),
     joints=tuple(
         Joint(
@@ -221,7 +200,7 @@ RECURRENT: Final = {
         expand=_recurrent(kind),
         mappings=(claims.RECURRENT[kind],),
         code=Recurrent,
-        programs={claims.RECURRENT[kind]: Program(bounds.STEPS[kind], _layer)},
+        bounds={claims.RECURRENT[kind]: bounds.STEPS[kind]},
         unproved="a timestep reads what the one before it stored, and a tensor term has no recurrence",
     )
     for kind, text in (("lstm", "LSTM"), ("gru", "GRU"), ("rnn", "plain recurrent"))
@@ -242,7 +221,7 @@ def _pool_operator(
         expand=expand,
         mappings=(program.mapping,),
         code=pools.Pool,
-        programs={program.mapping: Program((bounds.POOLINGS[program.kind],), _rows)},
+        bounds={program.mapping: (bounds.POOLINGS[program.kind],)},
         splits=(POOLED_ROWS[program.kind], POOLED_COLUMNS[program.kind]),
         joints=(_pool_joint(program.mapping, steps),),
     )
@@ -301,7 +280,7 @@ LAYER_NORM: Final = AcceleratorOperator(
     attributes=frozenset({"epsilon"}),
     mappings=(claims.LAYER_NORM,),
     code=LayerNorm,
-    programs={claims.LAYER_NORM: Program((bounds.LAYER_NORM,), _norm)},
+    bounds={claims.LAYER_NORM: (bounds.LAYER_NORM,)},
     unproved="FlexASR adds no epsilon: over the real numbers it is another operator, and the bound has the difference",
 )
 

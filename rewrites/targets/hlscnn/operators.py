@@ -4,10 +4,10 @@ attributes ``stride_h`` and ``stride_w``, is the convolution [N, F, OH, OW] with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from accel_models.hlscnn.layout import LANES, SOC_ENTRIES, SPAD_ENTRIES
+from accel_models.hlscnn.layout import LANES
 from ir_semantics.graph.ir import Attributes, integer_of
 from ir_semantics.graph.operator import Assembly
 from ir_semantics.tensors.conditions import lt
@@ -17,7 +17,7 @@ from ir_semantics.tensors.terms import input_
 from rewrites.claims.joints.joint import Joint
 from rewrites.claims.theorems import machines as bounds
 from rewrites.compiler.codegen.interface import Options
-from rewrites.compiler.codegen.operators import AcceleratorOperator, Program, Regions, require_fit, shapes_of
+from rewrites.compiler.codegen.operators import AcceleratorOperator, require_fit, shapes_of
 from rewrites.mappings.claim import MappingClaim
 from rewrites.mappings.hlscnn.claims import CONVOLUTIONS
 
@@ -30,25 +30,6 @@ def _conv2d(b: Assembly, of: Sequence[int], a: Attributes) -> int:
     require_fit(b, "hlscnn.conv2d", of, w[1] == channels, "x [N, C, H, W] and w [F, C, kh, kw]")
     strides = (integer_of(a, "stride_h"), integer_of(a, "stride_w"))
     return b.add("conv", *of, strides=strides, pads=((0, 0), (0, 0)), dilations=(1, 1), groups=1)
-
-
-def _regions(bits: int) -> Callable[[Mapping[str, int]], Regions]:
-    def regions(sizes: Mapping[str, int]) -> Regions:
-        blocks, groups = (-(-sizes[name] // LANES) for name in ("c", "k"))
-        pixels = blocks * sizes["h"] * sizes["w"]
-        weights = sizes["k"] * blocks * sizes["kh"] * sizes["kw"]
-        if bits == 8:
-            weights = -(-weights // 2)
-        # the hardware with weights of 8 bits stores a plane as large as the input, the other one that of the outputs
-        plane = sizes["h"] * sizes["w"] if bits == 8 else sizes["oh"] * sizes["ow"]
-        unit = "entries of 16 bytes"
-        return [
-            ("HLSCNN SoC memory", unit, SOC_ENTRIES, {"x": (0, pixels), "w": (pixels, weights)}),
-            ("HLSCNN SPAD0", unit, SPAD_ENTRIES, {"w": (0, weights)}),
-            ("HLSCNN SPAD1", unit, SPAD_ENTRIES, {"y": (0, groups * plane)}),
-        ]
-
-    return regions
 
 
 def _by_width(attributes: Mapping[str, object], options: Options) -> tuple[MappingClaim, ...]:
@@ -92,6 +73,6 @@ CONV2D: Final = AcceleratorOperator(
         Joint(m, (IMAGE, FILTERS), TENSORS[bits], GIVEN, {"stride_h": SH, "stride_w": SW}, domain=DOMAIN)
         for bits, m in CONVOLUTIONS.items()
     ),
-    programs={m: Program((bounds.CONVOLUTIONS[bits],), _regions(bits)) for bits, m in CONVOLUTIONS.items()},
+    bounds={m: (bounds.CONVOLUTIONS[bits],) for bits, m in CONVOLUTIONS.items()},
     splits=tuple(RULES.values()),
 )

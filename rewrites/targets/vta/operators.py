@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from ir_semantics.graph.ir import Attributes
@@ -14,10 +14,9 @@ from ir_semantics.tensors.terms import input_
 from rewrites.bounds.kernel.readings import ANY
 from rewrites.claims.joints.joint import Joint
 from rewrites.claims.theorems import machines as bounds
-from rewrites.compiler.codegen.operators import AcceleratorOperator, Program, Regions, require_fit, shapes_of
+from rewrites.compiler.codegen.operators import AcceleratorOperator, require_fit, shapes_of
 from rewrites.mappings.vta import claims
 from rewrites.mappings.vta.dense import requantise
-from rewrites.mappings.vta.gemm import ROOM, WEIGHTS
 
 from .code import RULES, Dense
 
@@ -27,16 +26,6 @@ def _dense(b: Assembly, of: Sequence[int], a: Attributes) -> int:
     x, w = shapes_of(b, "vta.dense", of, 2, 2)
     require_fit(b, "vta.dense", of, x[1] == w[1], "x [M, K] and w [N, K]")
     return b.add("matmul", of[0], transpose(b, of[1], [1, 0]))
-
-
-def _regions(sizes: Mapping[str, int]) -> Regions:
-    m, n, k = sizes["m"], sizes["n"], sizes["kk"]
-    regions: dict[str, tuple[int, int]] = {}
-    address = 0
-    for name, length in (("micro-ops", WEIGHTS), ("w", 16 * n * k), ("bias", 4 * n), ("x", m * k), ("y", m * n)):
-        regions[name] = address, length
-        address += length
-    return [("VTA DRAM", "vectors of 16 bytes", ROOM + WEIGHTS, regions)]
 
 
 ROWS, INPUTS, OUTPUTS = map(size, ("rows", "features_in", "features_out"))
@@ -50,7 +39,7 @@ DENSE: Final = AcceleratorOperator(
     expand=_dense,
     mappings=(claims.GEMM, claims.DENSE),
     code=Dense,
-    programs={claims.GEMM: Program((bounds.DENSE,), _regions)},
+    bounds={claims.GEMM: (bounds.DENSE,)},
     splits=RULES,
     joints=tuple(
         Joint(mapping, (X, W), TENSORS, readings={requantise: ("+", ANY, ANY)})

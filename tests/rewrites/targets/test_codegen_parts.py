@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ir_semantics.graph import Node, TensorType
 from ir_semantics.graph.ir import attributes_of
-from rewrites.compiler.codegen import Call, CannotOffload, device_memories, implement, implementable, operator_of
+from rewrites.compiler.codegen import Call, CannotOffload, implement, implementable
 from rewrites.mappings.hlscnn.claims import CONVOLUTIONS
 from tests.rewrites.compiler.offload.offload_gates import OPERATORS
 
@@ -45,7 +45,6 @@ def check(made: Any, result: tuple[int, ...]) -> None:
     calls = made.calls
     for call in {str(c.sizes): c for c in calls}.values():
         call.mapping.mapping.require(call.sizes)
-        device_memories(operator_of(made), call)
     covers([call.parts["y"] for call in calls], result)
     assert bool(calls[0].rules) == (len(calls) > 1)
 

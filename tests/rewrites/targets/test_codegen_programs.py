@@ -114,7 +114,7 @@ def dense(rows: int = 5, inputs: int = 50, outputs: int = 40, **options: Any) ->
     return case("vta.dense", (normal(1, rows, inputs), normal(2, outputs, inputs, scale=0.2)), Options(**options))
 
 
-MAPPINGS = {m.name: (m, o) for o in OPERATORS.values() for m in o.programs}
+MAPPINGS = {m.name: (m, o) for o in OPERATORS.values() for m in o.bounds}
 """The mappings that code is generated from, each with its operator."""
 
 CASES: dict[str, tuple[Callable[[], Case], Callable[[Case], Reals]]] = {

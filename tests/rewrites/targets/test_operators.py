@@ -165,8 +165,8 @@ def test_operators_name_mappings_that_there_are() -> None:
     for name, operator in OPERATORS.items():
         assert accelerator_operator(name) is operator
         assert {mapping.name for mapping in operator.mappings} <= set(mappings())
-        assert set(operator.programs) <= set(operator.mappings)
-        assert bool(operator.programs) == (operator.code is not None)
+        assert set(operator.bounds) <= set(operator.mappings)
+        assert bool(operator.bounds) == (operator.code is not None)
     assert accelerator_operator("matmul") is accelerator_operator("tpu.dense") is None
 
     def mappings_of(operator: str, chosen: dict[str, int], **attributes: object) -> tuple[object, ...]:

@@ -319,7 +319,7 @@ DIRECTORY_ATTACKS: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "deep text": (lambda d: (d / MODEL).write_text("[" * 100_000), "must be JSON text"),
     "no object": (lambda d: (d / MODEL).write_text("[]\n"), "must be a JSON object"),
-    "infinite": (lambda d: (d / MODEL).write_text('{"a":Infinity,"schema":"ilaverify-artefact-3"}\n'), "finite"),
+    "infinite": (lambda d: (d / MODEL).write_text('{"a":Infinity,"schema":"ilaverify-artefact-4"}\n'), "finite"),
     "not ASCII": (lambda d: (d / MODEL).write_bytes(b"\xff"), "must be JSON text"),
     "no model": (lambda d: (d / MODEL).unlink(), "must be readable: No such file"),
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Number formats from ranges, calibration, and memory plans of programs and graphs."""
+"""Number formats from ranges, calibration, and memory plans of graphs."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 
 from accel_models.flexasr.quantise import largest, smallest
-from ila_lang import Simulator
-from ila_lang.templates.instance import run_columns
 from ir_semantics.graph import Builder, Graph, TensorType
-from rewrites.compiler.codegen import Options, calibrate, operator_of
-from rewrites.compiler.codegen.buffers import ALIGNMENT, device_memories, host_plan, host_problem
+from rewrites.compiler.codegen import Options, calibrate
+from rewrites.compiler.codegen.buffers import ALIGNMENT, host_plan, host_problem
 from rewrites.compiler.codegen.calibration import drawn_inputs
 from rewrites.compiler.codegen.parts import equal_parts
 from rewrites.compiler.memory.plan_checker import check_memory_plan
@@ -150,97 +148,3 @@ def test_host_tensors_share_an_arena() -> None:
     assert times["%0"] == (0, steps)  # until exp, the last step
     assert times[f"%{graph.outputs['y']}"][1] == times[f"%{graph.outputs['first']}"][1] == steps + 1
     assert plan.peak == 3 * 448 - 48  # x, and two that follow each other
-
-
-REGIONS = {
-    "linear": (
-        lambda: case("flexasr.linear", (normal(1, 20, 20), normal(2, 70, 20), normal(3, 70)), activation="relu"),
-        {"FlexASR large buffer": {"x": (0, 64), "y": (64, 256)}},
-    ),
-    "pooling": (lambda: case("flexasr.max_pool", (normal(1, 4, 20),)), {"FlexASR large buffer": {"x and y": (0, 32)}}),
-    "layer norm": (
-        lambda: case("flexasr.layer_norm", (normal(1, 3, 32), normal(2, 32), normal(3, 32)), epsilon=1e-5),
-        {"FlexASR large buffer": {"x and y": (0, 32)}, "FlexASR small buffer": {"gamma": (0, 2), "beta": (2, 2)}},
-    ),
-    "convolution": (
-        lambda: case("hlscnn.conv2d", (normal(1, 1, 9, 5, 4), normal(2, 9, 9, 3, 2)), stride_h=1, stride_w=1),
-        {
-            "HLSCNN SoC memory": {"x": (0, 40), "w": (40, 54)},
-            "HLSCNN SPAD0": {"w": (0, 54)},
-            "HLSCNN SPAD1": {"y": (0, 40)},
-        },
-    ),
-    "convolution, weights of 16 bits": (
-        lambda: case(
-            "hlscnn.conv2d",
-            (normal(1, 1, 9, 5, 4), normal(2, 9, 9, 3, 2)),
-            Options(chosen={"weight_bits": 16}),
-            stride_h=1,
-            stride_w=1,
-        ),
-        {
-            "HLSCNN SoC memory": {"x": (0, 40), "w": (40, 108)},
-            "HLSCNN SPAD0": {"w": (0, 108)},
-            "HLSCNN SPAD1": {"y": (0, 18)},
-        },
-    ),
-    "dense": (
-        lambda: case("vta.dense", (normal(1, 3, 20), normal(2, 40, 20))),
-        {"VTA DRAM": {"micro-ops": (0, 2048), "w": (2048, 96), "bias": (2144, 12), "x": (2156, 6), "y": (2162, 9)}},
-    ),
-}
-
-
-@pytest.mark.parametrize("name", REGIONS)
-def test_regions_of_a_program(name: str) -> None:
-    build, wanted = REGIONS[name]
-    implementation = build().implementation()
-    (call,) = implementation.calls
-    found = device_memories(operator_of(implementation), call)
-    for memory in found:
-        check_memory_plan(memory.problem, memory.plan)
-    told = {m.memory: {b.name: (m.plan.addresses[b.name], b.size) for b in m.problem.buffers} for m in found}
-    assert told == wanted
-
-
-STATES = {
-    "FlexASR large buffer": ("gb_core_large_buffer", 16),
-    "FlexASR small buffer": ("gb_core_small_buffer", 16),
-    "HLSCNN SoC memory": ("virtual_soc_memory", 8),
-    "HLSCNN SPAD0": ("scratch_pad_0", 8),
-    "HLSCNN SPAD1": ("scratch_pad_1", 8),
-    "VTA DRAM": ("dram", 16),
-}
-"""The model's state that is a memory, and its words in a unit."""
-
-
-@pytest.mark.parametrize("name", REGIONS)
-def test_regions_are_what_the_program_writes(name: str) -> None:
-    """What the proved fragment changes, from two different contents of the memories, lies in the regions."""
-    build, _ = REGIONS[name]
-    c = build()
-    implementation = c.implementation()
-    (call,) = implementation.calls
-    changed: dict[str, set[int]] = {}
-    for fill in (0, 0x55):
-        device = Simulator(call.mapping.mapping.device.ila)
-        for state, _ in STATES.values():
-            if state in device.memories:
-                device.memories[state].words[:] = fill
-        columns = implementation.columns(0, c.operands)
-        run_columns(implementation.program(0), device, dict(columns))
-        for memory, (state, words) in STATES.items():
-            if state in device.memories:
-                found = np.flatnonzero(device.memories[state].words != fill) // words
-                changed.setdefault(memory, set()).update(found.tolist())
-    regions = {m.memory: m for m in device_memories(operator_of(implementation), call)}
-    assert regions.keys() == {memory for memory, units in changed.items() if units}
-    for memory, plan in regions.items():
-        left = changed[memory]
-        for buffer in plan.problem.buffers:
-            first = plan.plan.addresses[buffer.name]
-            inside = {unit for unit in left if first <= unit < first + buffer.size}
-            assert inside
-            assert min(inside) == first
-            left -= inside
-        assert not left
