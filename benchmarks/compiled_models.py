@@ -92,7 +92,7 @@ def measure(model: Model, proofs: Path) -> dict[str, Any]:
         "paper": model.paper,
         "target": model.target,
         "programs": len(programs),
-        "commands": sum(map(len, programs)),
+        "commands": sum(program["commands"] for program in programs),
         "compile": compiling,
         "first": runs[0][0],
         "second": runs[1][0],

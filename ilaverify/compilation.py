@@ -117,7 +117,7 @@ def compile_model(
     progress("generating programs")
     implementations, refused = _implementations(offloaded.graph, calibration, request.options, gate)
     programs = {
-        number: tuple(implementation.program(k) for k in range(len(implementation.calls)))
+        number: tuple(implementation.described(k) for k in range(len(implementation.calls)))
         for number, implementation in implementations.items()
     }
     progress("planning memory")

@@ -119,14 +119,17 @@ class Array(MutableMapping[int, int]):
 
 
 class Tensor(Memory):
-    """A host's array as a memory that a fragment is given; addresses outside of it are errors."""
+    """A host's array as a memory that a fragment is given.
 
-    def __init__(self, name: str, words: Words) -> None:
-        self.array = Array(name, words)
+    Addresses outside of it are errors, or, of loads, 0 where the array is ``padded``.
+    """
+
+    def __init__(self, name: str, words: Words, *, padded: bool = False) -> None:
+        self.array, self.padded = Array(name, words), padded
         super().__init__(0, self.array)
 
     def __missing__(self, address: int) -> int:
-        return self.array[address]
+        return 0 if self.padded else self.array[address]
 
     def __setitem__(self, address: int, word: int) -> None:
         self.array[address] = word

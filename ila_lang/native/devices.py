@@ -370,3 +370,28 @@ def fragment_text(fragment: Fragment, device: Device) -> FragmentText:
     statements.end()
     module.add("i32 @fragment(ptr %args) nounwind", body)
     return FragmentText(module.text + PROFILE + "\n", sizes, tensors, tuple(commands), tuple(statements.errors))
+
+
+def recorder_text(size: int) -> str:
+    """The function ``record``, which takes the place of ``step`` to note the inputs of a command, of ``size`` bytes.
+
+    The table has, as ``START``, the address of two pointers: where the next command goes, and where there is no room.
+    """
+    return f"""define i32 @record(ptr %args, ptr %inputs) nounwind {{
+  %place = getelementptr i64, ptr %args, i64 {START}
+  %ends = load ptr, ptr %place
+  %last = getelementptr i64, ptr %ends, i64 1
+  %to = load ptr, ptr %ends
+  %end = load ptr, ptr %last
+  %full = icmp eq ptr %to, %end
+  br i1 %full, label %none, label %room
+none:
+  ret i32 -1
+room:
+  call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %inputs, i64 {size}, i1 false)
+  %next = getelementptr i8, ptr %to, i64 {size}
+  store ptr %next, ptr %ends
+  ret i32 0
+}}
+{COPY}
+"""

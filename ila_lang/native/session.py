@@ -19,7 +19,7 @@ from ila_lang.language.model import Ila, Instruction
 from .arrays import ArrayMemory, stored_memories
 from .build import Code, available, compiled
 from .code import Calls, KernelCode
-from .devices import RAN_ALREADY, Device, FragmentText, fragment_text
+from .devices import RAN_ALREADY, Device, FragmentText, fragment_text, recorder_text
 from .kernels import BLOCK, ERROR, FIRST, KERNELS, POLL, SLOW, START, STEP, Fault
 from .terms import NotNative
 
@@ -104,8 +104,6 @@ class DeviceCode:
 
     def fragment(self, fragment: Fragment) -> tuple[FragmentText, Callable[..., int]]:
         """A fragment on the model; raises NotNative where the interpreter has to serve."""
-        if not self.ready(LONG):
-            raise NotNative(f"Model {self.device.name} has no native code")
         parts: list[object] = [*fragment.program.body, *fragment.parameters.values(), *fragment.tensors.values()]
         with self._lock:
             known = self.fragments.get(fragment.program)
@@ -136,6 +134,7 @@ class Session:
         # weakly, for a session is in a circle with what it answers by, and memories are large
         self._arrays: list[Callable[[], ArrayMemory | None]] = [lambda: None] * len(self.device.names)
         self._inputs: Callable[[int], Mapping[str, int]] = _no_command
+        self._sizes = np.zeros(0, np.uint8)
         self.table = np.zeros(FIRST + len(self.device.names), np.uint64)
         self.table[BLOCK], self.table[ERROR] = self.block.ctypes.data, self.calls.record.ctypes.data
         self.table[POLL], self.table[KERNELS] = self.calls.poll, self._pointers.ctypes.data
@@ -227,12 +226,8 @@ class Session:
         """Runs a fragment with host tensors in the form of words of memories."""
         host, layout = self._host(), self.device.layout
         text, run = self.code.fragment(fragment)
-        block = text.sizes.block()
-        text.sizes.pack(sizes, block)
-        arrays = [tensors[name] for name in text.tensors]
         self._enter(host)
-        more = [block.ctypes.data, *(a.ctypes.data for a in arrays), *map(len, arrays)]
-        table = np.concatenate([self.table, np.array(more, np.uint64)])
+        table = self._with_tensors(text, sizes, tensors)
         inputs = self.device.inputs
 
         def command(place: int) -> Mapping[str, int]:
@@ -250,6 +245,38 @@ class Session:
         finally:
             self._inputs = _no_command
             layout.unpack(self.block, host.values)
+
+    def _with_tensors(self, text: FragmentText, sizes: Mapping[str, int], tensors: Mapping[str, Words]) -> Words:
+        """The table of a fragment; it holds the addresses of arrays that must live as long."""
+        self._sizes = text.sizes.block()
+        text.sizes.pack(sizes, self._sizes)
+        arrays = [tensors[name] for name in text.tensors]
+        more = [self._sizes.ctypes.data, *(a.ctypes.data for a in arrays), *map(len, arrays)]
+        return np.concatenate([self.table, np.array(more, np.uint64)])
+
+    def record(
+        self, fragment: Fragment, sizes: Mapping[str, int], tensors: Mapping[str, Words], commands: int
+    ) -> Words:
+        """The inputs of a fragment's commands, of which there are so many, as blocks; the device executes none.
+
+        Raises NotNative where the fragment has no native code.
+        """
+        text, run = self.code.fragment(fragment)
+        self._refresh()
+        size = max(self.device.inputs.size, 8)
+        rows = np.zeros((commands, size), np.uint8)
+        ends = np.array([rows.ctypes.data, rows.ctypes.data + rows.size], np.uint64)
+        code = compiled(recorder_text(size))
+        assert code is not None
+        table = self._with_tensors(text, sizes, tensors)
+        table[STEP], table[START] = code.address("record"), ends.ctypes.data
+        if run(table.ctypes.data):
+            if ends[0] == ends[1] and not self.calls.raised:
+                raise RuntimeError(f"Fragment {fragment.name} must send {commands} commands, not more")
+            self._failed(0, fragment.program.name, text.errors, {n: len(tensors[n]) for n in text.tensors})
+        if ends[0] != ends[1]:
+            raise RuntimeError(f"Fragment {fragment.name} must send {commands} commands, not less")
+        return rows
 
     def _enter(self, host: Host) -> None:
         """Makes the table ready for commands."""

@@ -207,7 +207,7 @@ class Body:
 
     def term(self, root: Expr) -> str:
         """The operand that is the value of ``root``."""
-        root = _resolved(root)
+        root = resolved(root)
         for node in postorder([root], self.memo):
             if not isinstance(node.sort, MemSort):
                 self.memo[node] = self._node(node)
@@ -389,7 +389,7 @@ class Body:
                 self.fail(bad, words.error, address, bits)
 
 
-def _resolved(root: Expr) -> Expr:
+def resolved(root: Expr) -> Expr:
     """The term with loads from memory variables only, and functions of memories by their bodies."""
     if not any(isinstance(v.sort, MemSort) for v in variables_of(root)):
         return root
@@ -401,7 +401,7 @@ def _resolved(root: Expr) -> Expr:
         args = tuple(done[a] for a in node.args)
         if node.func is not None and any(isinstance(a.sort, MemSort) for a in args):
             require_body(node.func)
-            done[node] = _resolved(node.func.unfold(args))
+            done[node] = resolved(node.func.unfold(args))
         else:
             done[node] = rebuild(node, args) if args else node
     return loads_resolved(done[root])

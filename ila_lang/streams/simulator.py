@@ -23,10 +23,10 @@ from ila_lang.language.fragment import Fragment
 from ila_lang.language.kernel import Kernel
 from ila_lang.language.model import Ila
 from ila_lang.language.ops import WIDEST
-from ila_lang.language.sorts import BvSort, MemSort
+from ila_lang.language.sorts import BOOL, BvSort, MemSort
 from ila_lang.native.arrays import ArrayMemory, Tensor, own_words, require_separate, stored_memories
 from ila_lang.native.layout import fits
-from ila_lang.native.session import DeviceCode, Session
+from ila_lang.native.session import LONG, DeviceCode, Session
 from ila_lang.native.terms import NotNative
 
 Words = NDArray[Any]
@@ -205,22 +205,57 @@ class Simulator(Machine):
         for memory, name in product(self.memories.values(), own):
             if np.may_share_memory(memory.words, tensors[name]):
                 raise ValueError(f"Tensor {name} of fragment {fragment.name} must be no memory of the device")
-        if not self._run_natively(fragment, sizes, own):
+        if not self._run_natively(fragment, sizes, own, LONG):
             run_fragment(fragment, sizes, {n: Tensor(n, words) for n, words in own.items()}, self)
         for name in stored:
             tensors[name][:] = own[name]
 
-    def _run_natively(self, fragment: Fragment, sizes: Mapping[str, int], own: Mapping[str, Words]) -> bool:
+    def run_words(
+        self, fragment: Fragment, sizes: Mapping[str, int], words: Mapping[str, Words], commands: int
+    ) -> None:
+        """As :meth:`run_fragment`, of so many commands, on arrays in the form of words of memories.
+
+        The caller knows that sizes fit, and that arrays have all elements that are used, and are apart.
+        """
+        if not self._run_natively(fragment, sizes, words, commands):
+            run_fragment(fragment, sizes, {n: Tensor(n, w, padded=True) for n, w in words.items()}, self)
+
+    def _run_natively(
+        self, fragment: Fragment, sizes: Mapping[str, int], words: Mapping[str, Words], commands: int
+    ) -> bool:
         """Runs a fragment as native code; false where the interpreter has to."""
         if self._session is None or self.steps is not range:
             return False
         self.require_unchanged()
+        if not self._session.code.ready(commands):
+            return False
         try:
             self._session.code.fragment(fragment)
         except NotNative:
             return False
-        self._session.run_fragment(fragment, sizes, own)
+        self._session.run_fragment(fragment, sizes, words)
         return True
+
+    def sent_natively(
+        self, fragment: Fragment, sizes: Mapping[str, int], words: Mapping[str, Words], commands: int
+    ) -> CommandStream | None:
+        """The commands of a fragment, of which there are so many, on arrays; none is executed.
+
+        None where there is no native code.
+        """
+        if self._session is None:
+            return None
+        try:
+            rows = self._session.record(fragment, sizes, words, commands)
+        except NotNative:
+            return None
+        inputs, columns = self._session.device.inputs, {}
+        for name, variable in self.ila.inputs.items():
+            at, size = inputs.offsets[name], row_bytes(variable)
+            part = np.ascontiguousarray(rows[:, at : at + (size or 8)])
+            numbers = part if size else part.view(np.int64)[:, 0]
+            columns[name] = numbers.astype(bool) if variable.sort == BOOL else numbers
+        return CommandStream(columns)
 
     def _native(self, stream: CommandStream) -> Session | None:
         """The session if it executes this stream; numbers that do not fit their inputs are left to the interpreter."""

@@ -246,5 +246,5 @@ def weights_of_equal_scores(count: int, code: int = 0x40) -> list[float]:
     machine = Machine(flexasr())
     program.run(machine)
     small = machine.memories["gb_core_small_buffer"]
-    first = LANES * program.template.sizes["base_scores"]  # which the weights replace
+    first = LANES * program.program.sizes["base_scores"]  # which the weights replace
     return [float(value_of(small[first + row], weight_bias)) for row in range(count)]

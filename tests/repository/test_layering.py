@@ -53,7 +53,6 @@ MAY_IMPORT: dict[str, set[str]] = {
     "ila_lang.interpreter": {"ila_lang.language"},
     "ila_lang.native": {"ila_lang.interpreter", "ila_lang.language"},
     "ila_lang.streams": {"ila_lang.interpreter", "ila_lang.language", "ila_lang.native"},
-    "ila_lang.templates": {"ila_lang.interpreter", "ila_lang.language", "ila_lang.streams"},
     "ir_semantics.scalars": set(),
     "ir_semantics.layers": set(),
     "rewrites.bounds": set(),

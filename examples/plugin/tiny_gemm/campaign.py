@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ila_lang import Simulator
-from ila_lang.templates.instance import Template, run_template
+from ila_lang.streams.programs import Program
 from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, compare, first_violation, in_range
 from rewrites.campaigns.distributions import INTEGERS, draw_integers
 
@@ -30,7 +30,7 @@ def run(x: NDArray[Any], w: NDArray[Any], b: NDArray[Any], shift: int) -> NDArra
         "host_w": w.astype(np.int8).reshape(-1),
         "host_b": b.astype(np.int32),
     }
-    done = run_template(Template.of(mapping.device, sizes), Simulator(mapping.device.ila), tensors)
+    done = Program.of(mapping.device, sizes).run(Simulator(mapping.device.ila), tensors)
     return done["host_y"].view(np.int8).reshape(sizes["m"], sizes["n"])
 
 

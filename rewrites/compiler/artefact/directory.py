@@ -14,7 +14,7 @@ import re
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,20 +24,19 @@ from .arrays import Data
 from .errors import ArtefactError, field, text
 
 MODEL = "model.json"
-SCHEMA = "ilaverify-artefact-4"
+SCHEMA = "ilaverify-artefact-5"
 """Version of the format."""
+_SCHEMAS = r"ilaverify-artefact-[1-9]\d?"
 
 MOST_BYTES = (1 << 32) - 1
 """Bytes of all files of an artefact; a bound of this implementation."""
 MOST_FILES = 100_000
 
-_NAME = re.compile(r"(programs/)?[A-Za-z0-9][A-Za-z0-9_-]{0,99}\.[a-z0-9]{1,16}")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}\.[a-z0-9]{1,16}")
 
 
-def write_directory(directory: Path, content: Mapping[str, Any], files: Mapping[str, Data | Callable[[], Data]]) -> str:
+def write_directory(directory: Path, content: Mapping[str, Any], files: Mapping[str, Data]) -> str:
     """Writes an artefact and gives its digest; ``content`` is that of ``model.json`` without schema, files and digest.
-
-    A file may be a function that gives its bytes: then they are in memory only while they are written.
 
     The directory appears with all its files, under its name, or not at all.  An existing artefact is replaced.
     Raises ArtefactError as :func:`may_write` does, and OSError as the file system does.
@@ -48,7 +47,7 @@ def write_directory(directory: Path, content: Mapping[str, Any], files: Mapping[
     temporary = Path(tempfile.mkdtemp(dir=directory.parent, prefix=f".{directory.name}."))
     try:
         for name, data in files.items():
-            document["files"][name] = _write(temporary / name, data() if callable(data) else data)
+            document["files"][name] = _write(temporary / name, data)
         document["digest"] = _digest(document)
         _write(temporary / MODEL, (canonical_text(document) + "\n").encode("ascii"))
         os.chmod(temporary, 0o755)
@@ -101,9 +100,9 @@ def may_write(directory: Path) -> None:
 
 
 def is_artefact(directory: Path) -> bool:
-    """Whether a directory has a ``model.json`` of this format, and no file that it does not name."""
+    """Whether a directory has a ``model.json`` of any version, and no file that it does not name."""
     try:
-        content = _model(directory / MODEL)
+        content = _document(directory / MODEL)
         named = set(field("files", content.get("files"), dict, "an object"))
         return _listing(directory) <= named | {MODEL}
     except (ArtefactError, OSError):
@@ -153,13 +152,24 @@ def _digest(content: Mapping[str, Any]) -> str:
 
 
 def _model(path: Path) -> dict[str, Any]:
+    document = _document(path)
+    if document["schema"] != SCHEMA:
+        raise ArtefactError(
+            f"{path}: schema must be {SCHEMA}, not {document['schema']}; another version wrote it; "
+            "compile the model again"
+        )
+    return document
+
+
+def _document(path: Path) -> dict[str, Any]:
+    """The content of ``model.json`` in any version of the format."""
     data = _bytes(path, MOST_BYTES)
     try:
         content = json.loads(data.decode("ascii"))
     except (ValueError, RecursionError) as error:
         raise ArtefactError(f"{path}: the description of a compiled model must be JSON text: {error}") from error
     document = field(f"{path}: the description of a compiled model", content, dict, "a JSON object")
-    if document.get("schema") != SCHEMA:
+    if not re.fullmatch(_SCHEMAS, str(document.get("schema"))):
         raise ArtefactError(
             f"{path}: schema must be {SCHEMA}, not {document.get('schema')!r:.60}; compile the model with this version"
         )

@@ -1,10 +1,9 @@
 """A compiled model: what the compiler decided, and what its decisions rest on; written to a directory and read back.
 
-* ``model.json``: the compiled graph; calls of proved mappings; certificates by digest; what was left out; all digests
+* ``model.json``: the compiled graph; calls of proved mappings, with the program of each: its fragment by digest, sizes,
+  host tensors, and the codes of constants in them by digest; certificates by digest; what was left out; all digests
 * ``chain.json``: why the compiled graph equals the model: the rewritten graph and every output's explanation
 * ``constants.npz``: data of constants by digest, each once: those of the rewritten graph, and of the model's tensors
-* ``programs/``: the commands of every call as columns, and where run-time elements go
-  (:mod:`ila_lang.templates.instance`)
 * ``plan.json``: places of the host's tensors in one memory
 * ``source.*``: the model that was compiled, as its front end keeps it; large tensors of ONNX are in ``constants.npz``
 * ``SUMMARY.md``: for people
@@ -15,13 +14,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ila_lang import canonical_text
-from ila_lang.templates.instance import Template
-from ila_lang.templates.sites import InstanceError
 from ir_semantics.graph.ir import Graph, digest_of
 from rewrites.compiler.codegen import Implementation, Options, constants_of, implement
 from rewrites.compiler.memory.plan import DoesNotFit
@@ -118,9 +115,9 @@ class Compiled:
     """A compiled model.
 
     ``graph`` is the rewritten graph with its constant nodes folded, which reading does again.  ``implementations`` are
-    those of its accelerator nodes, with their constant operands, and ``programs`` the programs of their calls; ``host``
-    says what stays and why.  ``summary`` is the text of SUMMARY.md, ``digest`` covers everything: both are empty before
-    writing.
+    those of its accelerator nodes, with their constant operands, and ``programs`` says what the programs of their calls
+    are (:meth:`~rewrites.compiler.codegen.interface.Implementation.described`); ``host`` says what stays and why.
+    ``summary`` is the text of SUMMARY.md, ``digest`` covers everything: both are empty before writing.
     """
 
     model: Imported
@@ -128,7 +125,7 @@ class Compiled:
     proof: Proof
     graph: Graph
     implementations: Mapping[int, Implementation] = field(repr=False)
-    programs: Mapping[int, tuple[Template, ...]] = field(repr=False)
+    programs: Mapping[int, tuple[Mapping[str, Any], ...]] = field(repr=False)
     host: tuple[OnHost, ...]
     memory: HostMemory = field(repr=False)
     tool: str
@@ -158,13 +155,10 @@ def write_compiled(directory: Path, compiled: Compiled, summary: str) -> str:
     from .chain import chain_json
 
     accelerated = []
-    files: dict[str, Data | Callable[[], Data]] = {}
+    files: dict[str, Data] = {}
     for number, implementation in compiled.implementations.items():
-        calls = []
-        for k, (call, program) in enumerate(zip(implementation.calls, compiled.programs[number], strict=True)):
-            name = f"programs/{number}-{k}.npz"
-            files[name] = partial(_program_bytes, program)
-            calls.append({**call.as_json(), "program": name})
+        programs = zip(implementation.calls, compiled.programs[number], strict=True)
+        calls = [{**call.as_json(), "program": dict(program)} for call, program in programs]
         accelerated.append({"node": number, "quantisation": dict(implementation.quantisation), "calls": calls})
     shared = shared_json(compiled.proof.rewritten.constants, compiled.model.source.tensors)
     constants = {name: array for name, array in compiled.proof.rewritten.constants.items() if name not in shared}
@@ -198,10 +192,6 @@ def write_compiled(directory: Path, compiled: Compiled, summary: str) -> str:
         "accelerated": accelerated,
     }  # fmt: skip
     return write_directory(directory, content, files)
-
-
-def _program_bytes(program: Template) -> Data:
-    return npz_bytes(program.to_arrays())
 
 
 def _json(content: object) -> bytes:
@@ -244,9 +234,9 @@ def read_compiled(directory: Path, known: Mapping[str, Callable[[], Backend]]) -
         )
     dimensions = typed(f"{where}: dimensions", source["dimensions"], dict, "an object of extents")
     options = _options(f"{where}: options", content["options"], backends)
-    implementations, programs, used = _implementations(directory, content["accelerated"], files, graph, options)
-    for name in sorted(set(files) - needed - used):
-        raise ArtefactError(f"{where}: every program must be that of a call; {name} is of none")
+    implementations, programs = _implementations(directory, content["accelerated"], graph, options)
+    for name in sorted(set(files) - needed):
+        raise ArtefactError(f"{where}: files must be those that compile writes; {name} is none of them")
     problem, plan = plan_value(str(directory / "plan.json"), _parsed(directory / "plan.json", files))
     certificates = typed(f"{where}: certificates", content["certificates"], dict, "an object of claims")
     left_out = typed(f"{where}: left_out", content["left_out"], dict, "an object of reasons")
@@ -378,12 +368,11 @@ def _on_host(where: str, value: object) -> OnHost:
 
 
 def _implementations(
-    directory: Path, value: object, files: Mapping[str, bytes], graph: Graph, options: Options
-) -> tuple[dict[int, Implementation], dict[int, tuple[Template, ...]], set[str]]:
-    """Accelerator nodes with their programs, and the names of these programs' files."""
+    directory: Path, value: object, graph: Graph, options: Options
+) -> tuple[dict[int, Implementation], dict[int, tuple[Mapping[str, Any], ...]]]:
+    """Accelerator nodes, and what is said of their programs."""
     implementations: dict[int, Implementation] = {}
-    programs: dict[int, tuple[Template, ...]] = {}
-    used: set[str] = set()
+    programs: dict[int, tuple[Mapping[str, Any], ...]] = {}
     for item in items(f"{directory / 'model.json'}: accelerated", value):
         where = f"{directory / 'model.json'}: accelerated"
         content = record(where, item, ("node", "quantisation", "calls"))
@@ -406,21 +395,6 @@ def _implementations(
         plain = [{k: v for k, v in typed(where, call, dict, "a call").items() if k != "program"} for call in calls]
         if canonical_text(plain) != canonical_text([call.as_json() for call in implementation.calls]):
             raise ArtefactError(f"{where}: calls must be those that follow from shapes and quantisation")
-        names = [text(f"{where}: program", call.get("program")) for call in calls]
-        programs[number] = tuple(_program(directory, name, files) for name in names)
-        try:
-            implementation.adopt(programs[number])
-        except InstanceError as error:
-            raise ArtefactError(f"{where}: {error}") from error
+        programs[number] = tuple(typed(f"{where}: program", call.get("program"), dict, "an object") for call in calls)
         implementations[number] = implementation
-        used |= set(names)
-    return implementations, programs, used
-
-
-def _program(directory: Path, name: str, files: Mapping[str, bytes]) -> Template:
-    if not name.startswith("programs/") or name not in files:
-        raise ArtefactError(f"{directory / 'model.json'}: a program must be a file of its own, not {name!r:.60}")
-    try:
-        return Template.from_arrays(arrays_of(str(directory / name), files[name]))
-    except InstanceError as error:
-        raise ArtefactError(f"{directory / name}: {error}") from error
+    return implementations, programs

@@ -17,6 +17,7 @@ from ir_semantics.graph.ir import Graph, Node
 from ir_semantics.graph.run import check_inputs
 from ir_semantics.graph.types import Array, GraphError
 from rewrites.compiler.codegen import Devices, Executed, Implementation
+from rewrites.compiler.codegen.programs import Columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +61,21 @@ def run_compiled(
         for j in node.operands:
             if last[j] == i:
                 values.pop(j, None)
+
+
+def commands(
+    graph: Graph, implementations: Mapping[int, Implementation], inputs: Mapping[str, Array]
+) -> Iterator[tuple[str, Columns]]:
+    """The commands of a run, as columns, of every call under the numbers of node and call; for drivers.
+
+    Raises GraphError as :func:`run_compiled` does, and InstanceError where commands are known only when the device has
+    answered.
+    """
+    for ran in run_compiled(graph, implementations, inputs, Devices()):
+        if ran.executed is not None:
+            implementation = implementations[ran.number]
+            for call in range(len(implementation.calls)):
+                yield f"{ran.number}-{call}", implementation.columns(call, ran.operands)
 
 
 def _check_finite(number: int, node: Node, operands: tuple[Array, ...]) -> None:

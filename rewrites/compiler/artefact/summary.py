@@ -59,7 +59,7 @@ def _lines(compiled: Compiled) -> Iterator[str]:
         yield f"Read by the front end {front_end} of {package}, which is trusted as that is."
         yield ""
     calls = sum(len(i.calls) for i in compiled.implementations.values())
-    commands = sum(len(p) for programs in compiled.programs.values() for p in programs)
+    commands = sum(p["commands"] for programs in compiled.programs.values() for p in programs)
     yield (
         f"{len(compiled.implementations)} operators run on accelerators, by {calls} programs of {commands:,} commands; "
         f"the graph equals the model in the sense of {equality_text(compiled.proof.equality)}."
@@ -129,7 +129,7 @@ def _accelerated(compiled: Compiled) -> Iterator[str]:
         node = compiled.graph.nodes[number]
         mappings = ", ".join(m.name for m in implementation.mappings)
         formats = ", ".join(f"{name} {value}" for name, value in sorted(implementation.quantisation.items()))
-        commands = sum(len(p) for p in compiled.programs[number])
+        commands = sum(p["commands"] for p in compiled.programs[number])
         yield (
             f"| {number} | {node.operator} | {_cell(origin_text(compiled.graph, number))} | {node.type} | "
             f"{len(implementation.calls)} | {commands:,} | {mappings} | {formats} |"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar
 
@@ -19,15 +19,15 @@ from numpy.typing import NDArray
 
 from chc.tensor_rules.rule import TensorRule
 from ila_lang.mapping import SizeError
-from ila_lang.templates.instance import Template, run_columns
-from ila_lang.templates.sites import InstanceError
+from ila_lang.streams.programs import Program
 from ir_semantics.graph import Node, TensorType
+from ir_semantics.graph.ir import digest_of
 from ir_semantics.graph.types import Array
 from rewrites.claims.names import slug
 from rewrites.mappings.claim import MappingClaim
-from rewrites.mappings.programs import template_of
+from rewrites.mappings.programs import program_of
 
-from .programs import Columns, Devices
+from .programs import Columns, Devices, fragment_digest
 
 Reals = NDArray[np.float64]
 Tensors = Mapping[str, NDArray[Any]]
@@ -194,8 +194,6 @@ class Implementation(ABC):
             except SizeError as error:
                 raise CannotOffload(str(error)) from error
         self._bound: dict[str, _Operand] = {}
-        self._programs: dict[int, Template] = {}
-        self._columns: dict[int, Columns] = {}
 
     @property
     def claims(self) -> tuple[str, ...]:
@@ -224,8 +222,6 @@ class Implementation(ABC):
                     "finite numbers; correct the model's weights"
                 )
             self._bound[self.operands[position]] = self._operand(self.operands[position], array)
-        self._programs.clear()
-        self._columns.clear()
 
     def run(self, operands: Sequence[Array], devices: Devices) -> Executed:
         """The node's result on these operands (float32), computed by the accelerator's simulator.
@@ -237,8 +233,7 @@ class Implementation(ABC):
             for name, array in zip(self.operands, operands, strict=True)
         }
         codes = {name: operand.codes for name, operand in by_name.items()}
-        changing = {name: c for name, c in codes.items() if name not in self._bound}
-        outputs = [self._run_call(i, call, changing, devices) for i, call in enumerate(self.calls)]
+        outputs = [self._run_call(call, codes, devices) for call in self.calls]
         value = self._result(outputs)
         return Executed(
             value.astype(np.float32),
@@ -249,11 +244,17 @@ class Implementation(ABC):
         )
 
     def columns(self, number: int, operands: Sequence[Array]) -> Columns:
-        """The commands of a call on these operands, in issue order."""
-        given = zip(self.operands, operands, strict=True)
-        codes = {name: self._operand(name, array).codes for name, array in given if name not in self._bound}
+        """The commands of a call on these operands, in issue order: what a driver would send.
+
+        Operands that were bound are not looked at.
+        """
+        codes = {
+            name: self._bound[name].codes if name in self._bound else self._operand(name, array).codes
+            for name, array in zip(self.operands, operands, strict=True)
+        }
+        call = self.calls[number]
         program = self.program(number)
-        return program.columns({**_zeros(program), **self._padded(program, self.calls[number], codes)})
+        return program.stream(program.padded(self._tensors(call, codes))).columns
 
     def _operand(self, name: str, array: Array) -> _Operand:
         flat = np.asarray(array).reshape(-1)
@@ -264,60 +265,30 @@ class Implementation(ABC):
             beyond += self._beyond(name, given)
         return _Operand(array, self._joined(parts, np.shape(array)), beyond)
 
-    def program(self, number: int) -> Template:
-        """The commands of a call with the bound operands in them; the other operands are to be filled in."""
-        if number not in self._programs:
-            self._programs[number] = self.generated(number)
-        return self._programs[number]
+    def program(self, number: int) -> Program:
+        """The fragment of a call at its sizes."""
+        return program_of(self.calls[number].mapping, self.calls[number].sizes)
 
-    def generated(self, number: int) -> Template:
-        """The same, from the fragment of the mapping, whatever was adopted."""
-        call = self.calls[number]
-        template = template_of(call.mapping, call.sizes)
-        known = self._padded(template, call, {name: operand.codes for name, operand in self._bound.items()})
-        columns = template.columns({**_zeros(template), **known})
-        left = tuple(gather for gather in template.gathers if gather.tensor not in known)
-        return replace(template, constants=columns, gathers=left)
+    def described(self, number: int) -> dict[str, Any]:
+        """What the program of a call is, as JSON.
 
-    def adopt(self, programs: Sequence[Template]) -> None:
-        """Takes stored programs, a program for each call, as :meth:`program` gave them when operands were bound.
-
-        What is stored is what runs; whether the commands are right is not looked at.  Raises InstanceError where a
-        program is of another mapping or other sizes.
+        It is a fragment with its model (by digest) at the call's sizes, which sends so many commands, reads and writes
+        so many elements of host tensors, and is given these contents of those that bound operands decide (by digest).
         """
-        if len(programs) != len(self.calls):
-            raise InstanceError(f"{self.node.operator} must have {len(self.calls)} programs, not {len(programs)}")
-        for call, program in zip(self.calls, programs, strict=True):
-            fragment = call.mapping.mapping.device
-            expected, stored = (
-                (fragment.name, fragment.ila.name, dict(call.sizes)),
-                (program.fragment, program.device, dict(program.sizes)),
-            )
-            if expected != stored:
-                raise InstanceError(f"The program of {call.mapping.name} must be {expected}, not {stored}")
-        self._programs = dict(enumerate(programs))
-        self._columns.clear()
+        call, program = self.calls[number], self.program(number)
+        own = self._tensors(call, {name: operand.codes for name, operand in self._bound.items()})
+        return {
+            "fragment": fragment_digest(call.mapping),
+            "commands": len(program),
+            "reads": dict(program.reads),
+            "writes": dict(program.writes),
+            "constants": {name: digest_of(tensor) for name, tensor in own.items()},
+        }
 
-    def _run_call(self, number: int, call: Call, changing: Mapping[str, Any], devices: Devices) -> Tensors:
-        program = self.program(number)
-        tensors = self._padded(program, call, changing)
-        columns = self._columns.get(number)
-        if columns is not None:
-            program.fill(columns, tensors)
-        else:
-            columns = program.columns({**_zeros(program), **tensors})
-            if devices.keep(sum(column.nbytes for column in columns.values())):
-                self._columns[number] = columns
-        simulator = devices.of(call.mapping.mapping.device.ila)
-        return run_columns(program, simulator, columns)
-
-    def _padded(self, program: Template, call: Call, codes: Mapping[str, Any]) -> Tensors:
-        """The host tensors, with zeros up to the extents that the program sends."""
-        padded = {}
-        for name, tensor in self._tensors(call, codes).items():
-            missing = program.inputs.get(name, 0) - len(tensor)
-            padded[name] = np.pad(tensor, (0, missing)) if missing > 0 else tensor
-        return padded
+    def _run_call(self, call: Call, codes: Mapping[str, Any], devices: Devices) -> Tensors:
+        program = program_of(call.mapping, call.sizes)
+        tensors = program.padded(self._tensors(call, codes))
+        return program.run(devices.of(call.mapping.mapping.device.ila), tensors)
 
     @staticmethod
     @abstractmethod
@@ -369,7 +340,3 @@ class Implementation(ABC):
 
 def _reals(array: Array) -> Reals:
     return np.asarray(array, np.float64)
-
-
-def _zeros(program: Template) -> Tensors:
-    return {name: np.zeros(size, f"u{program.tensors[name] // 8}") for name, size in program.inputs.items()}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from ila_lang import Ila, Simulator
+from ila_lang import Ila, Simulator, digest
 from reports.certificate import semantics_of
 from rewrites.mappings.claim import MappingClaim
 
@@ -17,10 +17,6 @@ if TYPE_CHECKING:
 
 Columns = Mapping[str, NDArray[Any]]
 """Commands as columns, for :class:`~ila_lang.streams.simulator.CommandStream`."""
-
-
-KEPT_BYTES = 1 << 29
-"""Commands with the last run's data are kept up to this number of bytes; others are generated again."""
 
 
 class Devices:
@@ -32,20 +28,17 @@ class Devices:
     def __init__(self) -> None:
         self._simulators: dict[Ila, Simulator] = {}
 
-        self._left = KEPT_BYTES
-
-    def keep(self, size: int) -> bool:
-        """Reserves room for ``size`` bytes of commands for later runs; False where there is none."""
-        if size > self._left:
-            return False
-        self._left -= size
-        return True
-
     def of(self, ila: Ila) -> Simulator:
         """The simulator of a device."""
         if ila not in self._simulators:
             self._simulators[ila] = Simulator(ila)
         return self._simulators[ila]
+
+
+@cache
+def fragment_digest(claim: MappingClaim) -> str:
+    """The digest of a mapping's device program with its model, as certificates have it."""
+    return digest(claim.mapping.device)
 
 
 @cache

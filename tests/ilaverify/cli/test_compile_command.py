@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ import numpy as np
 import pytest
 
 from accel_models.flexasr.options import FlexAsrOptions
-from ila_lang import canonical_text
+from ila_lang import CommandStream, Simulator, canonical_text
 from ilaverify import cli
 from ilaverify.catalogue import all_entries, backends, find_backends
 from ilaverify.cli.outcomes import chosen_entries
@@ -26,6 +27,8 @@ from ilaverify.comparison import compare, distance, lines_of, outputs_beside
 from ilaverify.compilation import Request, claims_for, compile_model
 from ilaverify.errors import UsageError
 from ilaverify.identity import prover_identity
+from ilaverify.loading import load_compiled
+from ir_semantics.graph.ir import digest_of
 from ir_semantics.graph.types import GraphError
 from reports.store import CERTIFICATE, ProofStore, key_of
 from reports.subjects import Entry
@@ -35,19 +38,20 @@ from rewrites.compiler.artefact.contents import check_contents
 from rewrites.compiler.artefact.directory import MODEL
 from rewrites.compiler.artefact.errors import ArtefactError
 from rewrites.compiler.artefact.model import Compiled, read_compiled, write_compiled
+from rewrites.compiler.artefact.running import commands, run_compiled
 from rewrites.compiler.artefact.summary import summary_text
 from rewrites.compiler.codegen import Bounds, Devices, Options, programs
 from rewrites.compiler.codegen.calibration import calibrate
-from rewrites.mappings import programs as templates
+from rewrites.mappings import programs as programs_of_mappings
 from rewrites.mappings.flexasr.claims import LINEAR as DENSE_LAYERS
 from rewrites.mappings.flexasr.linear import linear_mapping
 from rewrites.mappings.hlscnn.claims import CONVOLUTIONS
+from rewrites.targets.flexasr.code.linear import Linear as LinearCode
 from rewrites.targets.flexasr.operators import LINEAR
 from rewrites.targets.hlscnn.operators import CONV2D
 from tests.ilaverify.compiled_models import TARGETS, image, pretended, small_model
 
 ROOT = Path(__file__).parents[3]
-CONVOLUTION = "hlscnn.conv2d"
 RESTS_ON = (
     "flexasr_linear",
     "hlscnn_conv2d_8bit",
@@ -148,8 +152,7 @@ def test_a_faulty_device_leaves_the_bound(kind: str, place: Path) -> None:
 
     class Faulty(Devices):
         def of(self, ila: Any) -> Any:
-            simulator = super().of(ila)
-            return _Flipped(simulator) if ila.name == kind else simulator
+            return _Flipped(ila) if ila.name == kind else super().of(ila)
 
     compiled = read_compiled(place / "made", backends())
     found = compare(compiled.graph, compiled.implementations, image(), devices=Faulty())
@@ -158,18 +161,30 @@ def test_a_faulty_device_leaves_the_bound(kind: str, place: Path) -> None:
     assert outside.own > (outside.own_bound or 0.0)
 
 
-class _Flipped:
+class _Flipped(Simulator):
     """A simulator that returns words with two bits of every byte flipped."""
 
-    def __init__(self, simulator: Any) -> None:
-        self._simulator = simulator
+    def run_words(self, fragment: Any, sizes: Any, words: Any, commands: int) -> None:
+        super().run_words(fragment, sizes, words, commands)
+        words["host_y"].view(np.uint8)[:] ^= 0x30
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._simulator, name)
 
-    def watch(self, stream: Any, output: str) -> Any:
-        times, rows = self._simulator.watch(stream, output)
-        return times, rows ^ np.uint8(0x30)
+def test_the_commands_of_a_run_are_written_out(place: Path) -> None:
+    """A device that is sent them ends as one on which the model has run."""
+    compiled = read_compiled(place / "made", backends())
+    devices, sent = Devices(), dict[str, Simulator]()
+    list(run_compiled(compiled.graph, compiled.implementations, image(), devices))
+    for name, columns in commands(compiled.graph, compiled.implementations, image()):
+        number, call = map(int, name.split("-"))
+        implementation = compiled.implementations[number]
+        assert len(CommandStream(columns)) == compiled.programs[number][call]["commands"]
+        ila = implementation.calls[call].mapping.mapping.device.ila
+        sent[name] = Simulator(ila)
+        sent[name].execute(CommandStream(columns))
+        ran = devices.of(ila)
+        assert sent[name].values == ran.values
+        assert all(np.array_equal(m.words, ran.memories[n].words) for n, m in sent[name].memories.items())
+    assert sent.keys() == {f"{number}-0" for number in compiled.implementations}
 
 
 def test_distance() -> None:
@@ -241,7 +256,7 @@ def other_programs(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Code for dense layers is generated from a mapping of the same name, on another reading of the hardware."""
 
     def forget() -> None:
-        for cached in (programs._semantics, templates._template):
+        for cached in (programs._semantics, programs.fragment_digest, programs_of_mappings._program):
             cached.cache_clear()
 
     older = linear_mapping(options=FlexAsrOptions(saturation="pre2022"))
@@ -314,16 +329,32 @@ def first_buffer(directory: Path, **changes: Any) -> None:
     changed_file(directory, "plan.json", lambda content: content["host"]["buffers"][0].update(changes))
 
 
-def program(directory: Path, operator: str) -> str:
-    """The file of the first program of an operator."""
-    compiled = read_compiled(directory, backends())
-    number = next(i for i in compiled.implementations if compiled.graph.nodes[i].operator == operator)
-    return f"programs/{number}-0.npz"
+def change_programs(change: Callable[[dict[str, Any]], object]) -> Callable[[Path], None]:
+    """What every program is said to be, changed."""
+
+    def changed(content: dict[str, Any]) -> None:
+        for node in content["accelerated"]:
+            for call in node["calls"]:
+                change(call["program"])
+
+    return lambda directory: resealed(directory, changed)
 
 
-def flip(arrays: dict[str, Any]) -> None:
-    column = next(a for n, a in sorted(arrays.items()) if n.startswith("column.") and a.ndim == 2)
-    column[len(column) // 2] ^= 1
+def change_weights(directory: Path) -> None:
+    """Another weight in the place of one that goes to an accelerator, under the digest that it has."""
+    arrays = {n: a.copy() for n, a in arrays_of("it", (directory / "constants.npz").read_bytes()).items()}
+    old = next(name for name, array in arrays.items() if array.ndim == 4)
+    array = arrays.pop(old)
+    array.reshape(-1)[0] += 1
+    arrays[digest_of(array)] = array
+    resealed(directory, constants_DOT_npz=npz_bytes(arrays))
+    for name in (MODEL, "chain.json"):
+        text = (directory / name).read_text().replace(old, digest_of(array))
+        if name == MODEL:
+            (directory / name).write_text(text)
+            resealed(directory)
+        else:
+            changed_file(directory, name, lambda content, text=text: content.update(json.loads(text)))
 
 
 def use_another_rule(content: dict[str, Any]) -> None:
@@ -341,8 +372,24 @@ def swap_operator(content: dict[str, Any]) -> None:
     node["operator"] = "sigmoid"
 
 
+def other_program(content: dict[str, Any]) -> None:
+    one, other = content["accelerated"]
+    one["calls"][0]["program"] = other["calls"][0]["program"]
+
+
 FORGERIES: dict[str, tuple[Callable[[Path], None], str, str]] = {
-    "a command": (lambda d: changed_arrays(d, program(d, CONVOLUTION), flip), "programs", "must be the proved"),
+    "a fragment": (change_programs(lambda p: p.update(fragment="0" * 64)), "programs", "is another (fragment)"),
+    "a number of commands": (change_programs(lambda p: p.update(commands=1)), "programs", "is another (commands)"),
+    "a tensor's extent": (change_programs(lambda p: p["reads"].update(host_x=1)), "programs", "is another (reads)"),
+    "a result's extent": (change_programs(lambda p: p["writes"].clear()), "programs", "is another (writes)"),
+    "codes": (
+        change_programs(lambda p: p["constants"].update(host_w="0" * 64)), "programs", "is another (constants)",
+    ),
+    "no codes": (change_programs(lambda p: p.pop("constants")), "programs", "is another (constants)"),
+    "more of a program": (change_programs(lambda p: p.update(more=1)), "programs", "must be the proved fragment"),
+    "another program": (lambda d: resealed(d, other_program), "programs", "is another (fragment, commands, reads"),
+    "an operator less": (lambda d: resealed(d, lambda c: c["accelerated"].pop()), "summary", "must be of this model"),
+    "a weight": (change_weights, "programs", "is another (constants)"),
     "a rule": (lambda d: changed_file(d, "chain.json", use_another_rule), "chain of rules", "there is no rule"),
     "an address": (
         lambda d: changed_file(d, "plan.json", lambda c: [b.update(address=0) for b in c["host"]["buffers"]]),
@@ -488,11 +535,6 @@ def accelerated(number: int, change: Callable[[dict[str, Any]], object]) -> Call
     return lambda directory: resealed(directory, lambda content: change(content["accelerated"][number]))
 
 
-def other_program(content: dict[str, Any]) -> None:
-    one, other = content["accelerated"]
-    one["calls"][0]["program"] = other["calls"][0]["program"]
-
-
 def shared(directory: Path, change: Callable[[list[Any]], object]) -> None:
     """A change to how the one constant that is not stored is made."""
     resealed(directory, lambda content: change(*content["shared"].values()))
@@ -508,16 +550,13 @@ READING: dict[str, tuple[Callable[[Path], None], str]] = {
         lambda d: resealed(d, lambda c: c["accelerated"].append(c["accelerated"][0])), "must be there once",
     ),
     "a node of the host": (accelerated(0, lambda a: a.update(node=0)), "must be one that mappings"),
-    "a program too many": (
-        lambda d: resealed(d, lambda c: c["accelerated"].pop()), "every program must be that of a call",
-    ),
     "a program elsewhere": (
-        accelerated(0, lambda a: a["calls"][0].update(program="constants.npz")), "a program must be a file of its own",
+        accelerated(0, lambda a: a["calls"][0].update(program="constants.npz")), "program must be an object, not",
     ),
-    "no program": (
-        lambda d: changed_arrays(d, program(d, CONVOLUTION), lambda a: a.clear()), "Stored program: header must",
+    "no program": (accelerated(0, lambda a: a["calls"][0].pop("program")), "program must be an object, not None"),
+    "a file more": (
+        lambda d: resealed(d, programs_DOT_npz=npz_bytes({})), "files must be those that compile writes; programs.npz",
     ),
-    "another program": (lambda d: resealed(d, other_program), "The program of hlscnn_conv2d_8bit must be"),
     "another equality": (lambda d: resealed(d, lambda c: c.update(equality="exactly")), "equality must be one of"),
     "a key more": (lambda d: resealed(d, lambda c: c.update(more=1)), "must have exactly the keys"),
     "a plan of another form": (
@@ -560,18 +599,20 @@ def test_what_compile_would_not_write_is_not_read(attack: str, made: Path) -> No
         read_compiled(made, backends())
 
 
-def test_what_is_stored_is_what_runs(made: Path) -> None:
-    """Were the check left out, a changed command would show in the result, beyond the bound."""
-    changed_arrays(made, program(made, "flexasr.linear"), flip_weights)
-    compiled = read_compiled(made, backends())
-    assert any(c.problems for c in check_contents(compiled))
-    assert compare(compiled.graph, compiled.implementations, image()).first_outside is not None
+def test_codes_that_would_be_others_now_are_refused(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What runs has the codes that were compiled, also where constants would be quantised in another way by now."""
+    right = LinearCode._codes
 
+    def other(self: Any, name: str, operand: Any) -> Any:
+        codes = right(self, name, operand)
+        return replace(codes, codes=codes.codes ^ np.uint8(name == "w"))
 
-def flip_weights(arrays: dict[str, Any]) -> None:
-    """An upper bit of every byte where most bytes are not 0, as weights are and configurations are not."""
-    column = next(a for n, a in sorted(arrays.items()) if n.startswith("column.") and a.ndim == 2)
-    column[(column != 0).sum(axis=1) >= 8] ^= np.uint8(0x40)
+    load_compiled(place / "made")
+    monkeypatch.setattr(LinearCode, "_codes", other)
+    compiled = read_compiled(place / "made", backends())
+    assert [c.what for c in check_contents(compiled) if c.problems] == ["programs"]
+    with pytest.raises(UsageError, match=r"flexasr_linear at its sizes, with the model's constants; .* \(constants\)"):
+        load_compiled(place / "made")
 
 
 # -- the command line ----------------------------------------------------------------------------------

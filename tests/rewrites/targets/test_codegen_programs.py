@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -13,12 +14,14 @@ from numpy.typing import NDArray
 from accel_models.flexasr.quantise import Quantised, quantise
 from accel_models.hlscnn.options import WGT_16BITS, HlscnnOptions
 from accel_models.hlscnn.quantise import activation_format, result_format
+from ila_lang import CommandStream, Simulator
 from ila_lang.text.portable import digest, functions_of
 from ilaverify.catalogue import all_entries
+from reports.certificate import semantics_of
 from rewrites.claims.gate import Admission
 from rewrites.claims.names import slug
 from rewrites.claims.subjects.numerics import LemmaSubject
-from rewrites.compiler.codegen import CannotOffload, Devices, Options, interface, is_program_of, programs
+from rewrites.compiler.codegen import CannotOffload, Devices, Options, is_program_of
 from rewrites.targets.flexasr.code import linear as flexasr_linear
 from rewrites.targets.flexasr.code import pools as flexasr_pools
 from rewrites.targets.hlscnn import code as hlscnn
@@ -304,28 +307,47 @@ def test_a_claim_at_one_shape_has_no_calls_at_others(monkeypatch: pytest.MonkeyP
 
 
 def test_columns_are_the_commands_of_a_run() -> None:
+    """A device to which the commands are sent one by one ends as the one on which the program ran."""
     c = convolution(images=1)
-    implementation = c.implementation()
-    before = implementation.columns(0, c.operands)
-    implementation.run(c.operands, DEVICES)
-    after = implementation._columns[0]
-    assert before.keys() == after.keys()
-    assert all(np.array_equal(before[name], after[name]) for name in before)
-    assert interface.template_of(implementation.calls[0].mapping, implementation.calls[0].sizes) is not None
+    implementation, devices = c.implementation(), Devices()
+    assert len(implementation.calls) == 1
+    implementation.run(c.operands, devices)
+    ila = implementation.calls[0].mapping.mapping.device.ila
+    ran, told = devices.of(ila), Simulator(ila)
+    stream = CommandStream(implementation.columns(0, c.operands))
+    told.execute(stream)
+    assert len(stream) == len(implementation.program(0)) == implementation.described(0)["commands"]
+    assert ran.values == told.values
+    assert all(np.array_equal(memory.words, told.memories[name].words) for name, memory in ran.memories.items())
 
 
-def test_commands_that_are_not_kept_are_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs on other data give what a fresh implementation gives, whether commands are kept between them or not."""
+def test_programs_are_described_by_fragment_sizes_and_constants() -> None:
+    c = case("flexasr.linear", [normal(1, 3, 20), normal(2, 70, 20), normal(3, 70)], activation="none")
+    first, second = c.implementation(), c.implementation()
+    assert first.described(0)["constants"] == {}
+    for implementation in (first, second):
+        implementation.bind(dict(enumerate(c.operands[1:], 1)))
+    described = first.described(0)
+    assert described == second.described(0) == json.loads(json.dumps(described))
+    assert described["fragment"] == semantics_of(first.calls[0].mapping.mapping)["device"]
+    assert described["reads"] == {"host_x": 3 * 32, "host_w": 128 * 32, "host_b": 128}
+    assert described["writes"] == {"host_y": 3 * 128} and described["constants"].keys() == {"host_w", "host_b"}
+    other = np.array(c.operands[1])
+    other[-1, -1] += 1
+    second.bind({1: other})
+    changed = second.described(0)["constants"]
+    assert changed["host_b"] == described["constants"]["host_b"]
+    assert changed["host_w"] != described["constants"]["host_w"]
+
+
+def test_runs_on_other_data_are_those_of_a_fresh_implementation() -> None:
     first = case("flexasr.linear", [normal(1, 3, 20), normal(2, 70, 20), normal(3, 70)], activation="none")
     other = [np.asarray(normal(4, 3, 20), np.float32), *first.operands[1:]]
     wanted = first.implementation().run(other, Devices()).value
-    for most in (0, 1 << 29):
-        monkeypatch.setattr(programs, "KEPT_BYTES", most)
-        devices, made = Devices(), first.implementation()
-        made.bind(dict(enumerate(first.operands[1:], 1)))
-        assert not np.array_equal(made.run(first.operands, devices).value, wanted)
-        assert np.array_equal(made.run(other, devices).value, wanted)
-        assert bool(made._columns) == bool(most)
+    devices, made = Devices(), first.implementation()
+    made.bind(dict(enumerate(first.operands[1:], 1)))
+    assert not np.array_equal(made.run(first.operands, devices).value, wanted)
+    assert np.array_equal(made.run(other, devices).value, wanted)
 
 
 def test_rules_of_parts_are_claims_of_the_registry() -> None:

@@ -73,7 +73,7 @@ def weights_of(keys: Quantised, query: Quantised) -> Reals:
     """The softmax weights [timesteps]: the unit leaves them in the place of the scores, 16 to a vector."""
     program, device = attention(keys, query, output_bias=7, weight_bias=WEIGHT_BIAS), Simulator(flexasr())
     program.run(device)
-    first = LANES * program.template.sizes["base_scores"]
+    first = LANES * program.program.sizes["base_scores"]
     return dequantise(device.memories["gb_core_small_buffer"].words[first : first + len(keys.codes)], WEIGHT_BIAS)
 
 

@@ -238,7 +238,7 @@ def test_only_numbers_are_written() -> None:
 
 # -- directories --------------------------------------------------------------------------------------
 
-FILES = {"plan.json": b"{}\n", "programs/0.npz": bytes(npz_bytes(ARRAYS)), "SUMMARY.md": b"# It\n"}
+FILES = {"plan.json": b"{}\n", "constants.npz": bytes(npz_bytes(ARRAYS)), "SUMMARY.md": b"# It\n"}
 
 
 @pytest.fixture
@@ -258,6 +258,12 @@ def test_an_artefact_is_replaced(made: Path) -> None:
     content, files = read_directory(made)
     assert content["name"] == "other" and files == {"plan.json": b"[]\n"}
     assert sorted(p.name for p in made.parent.iterdir()) == ["made"]
+
+
+def test_an_artefact_of_an_older_version_is_replaced(made: Path) -> None:
+    edited(made, lambda c: c.update(schema="ilaverify-artefact-3"))
+    write_directory(made, {"name": "other"}, {"plan.json": b"[]\n"})
+    assert read_directory(made)[0]["name"] == "other"
 
 
 def test_an_empty_directory_is_taken(tmp_path: Path) -> None:
@@ -299,9 +305,9 @@ def linked(path: Path) -> None:
 
 DIRECTORY_ATTACKS: dict[str, tuple[Callable[[Path], object], str]] = {
     "a byte": (lambda d: (d / "plan.json").write_bytes(b"[]\n"), "plan.json: the file must have the digest"),
-    "a program": (
-        lambda d: (d / "programs/0.npz").write_bytes(FILES["programs/0.npz"].replace(b"\1", b"\2", 1)),
-        "programs/0.npz: the file must have the digest",
+    "a constant": (
+        lambda d: (d / "constants.npz").write_bytes(FILES["constants.npz"].replace(b"\1", b"\2", 1)),
+        "constants.npz: the file must have the digest",
     ),
     "a file less": (lambda d: (d / "SUMMARY.md").unlink(), "must hold SUMMARY.md, as its model says; it is missing"),
     "a file more": (lambda d: (d / "more").write_text(""), "hold only the files that its model names; remove more"),
@@ -313,13 +319,17 @@ DIRECTORY_ATTACKS: dict[str, tuple[Callable[[Path], object], str]] = {
     "another layout": (
         lambda d: (d / MODEL).write_text(json.dumps(json.loads((d / MODEL).read_text()))), "must be in canonical form",
     ),
-    "an old version": (lambda d: edited(d, lambda c: c.update(schema="ilaverify-artefact-1")), "schema must be"),
+    "an old version": (
+        lambda d: edited(d, lambda c: c.update(schema="ilaverify-artefact-4")),
+        "not ilaverify-artefact-4; another version wrote it; compile the model again",
+    ),
+    "another schema": (lambda d: edited(d, lambda c: c.update(schema="a-5")), "schema must be .*, not 'a-5'; compile"),
     "a path outside": (
         lambda d: edited(d, lambda c: c["files"].update({"../../etc/passwd": "0"})), "files must have names as compile",
     ),
     "deep text": (lambda d: (d / MODEL).write_text("[" * 100_000), "must be JSON text"),
     "no object": (lambda d: (d / MODEL).write_text("[]\n"), "must be a JSON object"),
-    "infinite": (lambda d: (d / MODEL).write_text('{"a":Infinity,"schema":"ilaverify-artefact-4"}\n'), "finite"),
+    "infinite": (lambda d: (d / MODEL).write_text('{"a":Infinity,"schema":"ilaverify-artefact-5"}\n'), "finite"),
     "not ASCII": (lambda d: (d / MODEL).write_bytes(b"\xff"), "must be JSON text"),
     "no model": (lambda d: (d / MODEL).unlink(), "must be readable: No such file"),
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Templates: a fragment at concrete sizes as arrays is the program that the interpreter issues, command by command."""
+"""Programs: a fragment at concrete sizes is what the interpreter issues, command by command."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from ila_lang import (
     BOOL,
-    CommandStream,
     Expr,
     Fragment,
     Ila,
@@ -35,19 +34,19 @@ from ila_lang import (
     var,
 )
 from ila_lang.mapping import TensorMapping
-from ila_lang.templates.instance import Template, run_template
-from ila_lang.templates.sites import InstanceError
+from ila_lang.streams.programs import InstanceError, Program
 from ilaverify.catalogue import find_mapping, mappings
 
 Tensors = dict[str, NDArray[Any]]
 SIMULATORS: dict[Ila, Simulator] = {}
 
 
-def random_tensors(template: Template, seed: int) -> Tensors:
+def random_tensors(program: Program, seed: int) -> Tensors:
     rng = np.random.default_rng(seed)
+    widths = {name: program.fragment.tensors[name].sort.data_width for name in program.reads}  # type: ignore[union-attr]
     return {
-        name: rng.integers(0, 1 << template.tensors[name], count, np.uint64).astype(f"u{template.tensors[name] // 8}")
-        for name, count in template.inputs.items()
+        name: rng.integers(0, 1 << widths[name], count, np.uint64).astype(f"u{widths[name] // 8}")
+        for name, count in program.reads.items()
     }
 
 
@@ -89,22 +88,44 @@ def computed_by_ir(mapping: TensorMapping, sizes: dict[str, int], tensors: Tenso
     return [machine.memories[mapping.output[1]][i] for i in range(rows * columns)]
 
 
-def check(mapping: TensorMapping, sizes: dict[str, int], seed: int, *, true_claim: bool = True) -> None:
-    template = Template.of(mapping.device, sizes)
-    tensors = random_tensors(template, seed)
+def same_stream(program: Program, tensors: Tensors, commands: list[dict[str, int]], host: Any) -> None:
+    """The commands of a program, recorded in both ways, and its extents, beside what the interpreter has done."""
+    with pytest.MonkeyPatch.context() as patch:
+        for natively in (True, False):
+            if not natively:
+                patch.setattr(Simulator, "sent_natively", lambda *_: None)
+            stream = program.stream(tensors)
+            assert len(program) == len(stream) == len(commands)
+            assert [stream.command(number) for number in range(len(stream))] == commands
+            assert stream.columns.keys() == program.fragment.ila.inputs.keys()
+    assert {name: extent for name, extent in program.writes.items() if name not in program.reads} == {
+        name: max(memory) + 1 for name, memory in host.items() if memory and name not in program.reads
+    }
+
+
+def check(mapping: TensorMapping, sizes: dict[str, int], seed: int) -> None:
+    program = Program.of(mapping.device, sizes)
+    tensors = random_tensors(program, seed)
     commands, host = interpreted(mapping.device, sizes, tensors)
-    stream = CommandStream(template.columns(tensors))
-    assert len(template) == len(stream) == len(commands)
-    assert [stream.command(number) for number in range(len(stream))] == commands
+    if sends_what_it_read(mapping.name):
+        with pytest.raises(InstanceError, match="must be known before the program runs"):
+            program.stream(tensors)
+    else:
+        same_stream(program, tensors, commands, host)
     # one device for all programs: they start from whatever the one before has left
-    simulator = SIMULATORS.setdefault(mapping.device.ila, Simulator(mapping.device.ila))
-    outputs = run_template(template, simulator, tensors)
-    same_natively(mapping.device, sizes, tensors, host, simulator)
-    written = mapping.output[0]
-    assert outputs.keys() == {written}
-    assert dict(enumerate(outputs[written].tolist())) == dict(host[written])
+    true_claim = not mappings()[mapping.name].false
+    simulator = Simulator(mapping.device.ila)
     if true_claim:
-        assert outputs[written].tolist() == computed_by_ir(mapping, sizes, tensors)
+        simulator = SIMULATORS.setdefault(mapping.device.ila, simulator)
+    outputs = program.run(simulator, tensors)
+    same_natively(mapping.device, sizes, tensors, host, Simulator(mapping.device.ila))
+    written = mapping.output[0]
+    assert outputs.keys() == program.writes.keys()
+    assert outputs[written].tolist() == [host[written][i] for i in range(len(outputs[written]))]
+    rows, columns = mapping.output_extents(sizes)
+    assert len(outputs[written]) >= rows * columns
+    if true_claim:
+        assert outputs[written].tolist()[: rows * columns] == computed_by_ir(mapping, sizes, tensors)
 
 
 def shapes_of(name: str) -> list[tuple[int, ...]]:
@@ -122,7 +143,7 @@ QUICK = (
 
 
 @pytest.mark.parametrize(("name", "shape"), QUICK)
-def test_a_template_is_the_program_of_a_mapping(name: str, shape: tuple[int, ...]) -> None:
+def test_a_program_is_the_fragment_of_a_mapping(name: str, shape: tuple[int, ...]) -> None:
     mapping = find_mapping(name)
     check(mapping, mapping.sizes_for(shape), 1)
 
@@ -135,35 +156,21 @@ def sends_what_it_read(name: str) -> bool:
 @pytest.mark.parametrize(
     "name", [name for name, claim in mappings().items() if claim.shape is None and sends_what_it_read(name)]
 )
-def test_programs_that_send_what_they_read_have_no_template(name: str) -> None:
+def test_programs_that_send_what_they_read(name: str) -> None:
     mapping = find_mapping(name)
-    message = "must send only what is known before the program runs, not an element of host_[a-z]+ after a store to it"
-    with pytest.raises(InstanceError, match=message):
-        Template.of(mapping.device, mapping.sizes_for(shapes_of(name)[0]))
-
-
-@pytest.mark.parametrize(
-    "name", [name for name, claim in mappings().items() if claim.shape is None and sends_what_it_read(name)]
-)
-def test_programs_that_send_what_they_read_are_native_code(name: str) -> None:
-    mapping = find_mapping(name)
-    sizes = mapping.sizes_for(shapes_of(name)[0])
-    rng = np.random.default_rng(1)
-    tensors = {n: rng.integers(0, 256, 1 << 12, np.uint8) for n, _ in mapping.inputs}
-    _, host = interpreted(mapping.device, sizes, tensors)
-    same_natively(mapping.device, sizes, tensors, host, Simulator(mapping.device.ila))
+    check(mapping, mapping.sizes_for(shapes_of(name)[0]), 1)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in mappings() if not sends_what_it_read(name)])
-def test_templates_are_the_programs_of_all_mappings(name: str) -> None:
+@pytest.mark.parametrize("name", [name for name, claim in mappings().items() if claim.shape is None])
+def test_programs_are_the_fragments_of_all_mappings(name: str) -> None:
     mapping = find_mapping(name)
     shapes = shapes_of(name)
     sampled = mapping.sample_sizes(Random(name))  # other parameters than the shape varied
     if mapping.recurrent:
         shapes, sampled = shapes[:3], sampled[1:3]
     for seed, sizes in enumerate([*map(mapping.sizes_for, shapes), *sampled]):
-        check(mapping, sizes, seed, true_claim=name != "flexasr_maxpool_select")
+        check(mapping, sizes, seed)
 
 
 # -- a small device, and fragments of all forms ----------------------------------------------------------------
@@ -204,20 +211,19 @@ def get(k: Kernel, address: Expr) -> Expr:
     return echo().states["out"]
 
 
-def same_as_interpreter(toy: Fragment, sizes: dict[str, int], seed: int = 0) -> Template:
-    """The template of a fragment, compared with the interpreter on random tensors, also as stored and read again."""
-    template = Template.of(toy, sizes)
-    tensors = random_tensors(template, seed)
+def same_as_interpreter(toy: Fragment, sizes: dict[str, int], seed: int = 0) -> Program:
+    """The program of a fragment, compared with the interpreter on random tensors."""
+    program = Program.of(toy, sizes)
+    tensors = random_tensors(program, seed)
     commands, host = interpreted(toy, sizes, tensors)
-    for candidate in (template, Template.from_arrays(template.to_arrays())):
-        stream = CommandStream(candidate.columns(tensors))
-        assert [stream.command(number) for number in range(len(stream))] == commands
-        outputs = run_template(candidate, Simulator(toy.ila), tensors)
-        assert {name: dict(enumerate(codes.tolist())) for name, codes in outputs.items()} == {
-            name: dict(host[name]) for name in outputs
+    same_stream(program, tensors, commands, host)
+    for device in (Simulator(toy.ila), Machine(toy.ila)):
+        outputs = program.run(device, tensors)
+        assert {name: codes.tolist() for name, codes in outputs.items()} == {
+            name: [host[name][i] for i in range(program.writes[name])] for name in outputs
         }
     same_natively(toy, sizes, tensors, host, Simulator(toy.ila))
-    return template
+    return program
 
 
 def test_ragged_loops_registers_and_conditions() -> None:
@@ -237,9 +243,9 @@ def test_ragged_loops_registers_and_conditions() -> None:
             with k.when("first", r == 0):
                 k.store(Y, N.zext(16), out[7:0])
 
-    template = same_as_interpreter(fragment(write), {"n": 6})
-    assert len(template) == 21 + 15 - 6 + 6
-    assert template.inputs == {"x": 86}
+    program = same_as_interpreter(fragment(write), {"n": 6})
+    assert len(program) == 21 + 15 - 6 + 6
+    assert (program.reads, program.writes) == ({"x": 86}, {"y": 7})
 
 
 def test_the_last_store_to_an_element_counts() -> None:
@@ -251,23 +257,21 @@ def test_the_last_store_to_an_element_counts() -> None:
             k.store(Y, r.zext(16), out[127:120])
             k.store(Y, (N - r - 1).zext(16), out[31:24])
 
-    template = same_as_interpreter(fragment(write), {"n": 5})
-    assert len(template.reads) == 15
+    program = same_as_interpreter(fragment(write), {"n": 5})
+    assert (program.reads, program.writes) == ({"wide": 5, "short": 5}, {"y": 5})
 
 
 @pytest.mark.parametrize(
-    ("memory", "place", "runs"),
+    ("memory", "place", "extent"),
     [
-        (X, lambda i, lane: i * 16 + lane, [16]),
-        (X, lambda i, lane: i * 16 + 2 * lane, [1] * 16),
-        (X, lambda i, lane: i * 16 + 15 - lane, [1] * 16),
-        (WIDE, lambda i, lane: i * 3 + lane, [4]),
-        (SHORT, lambda i, lane: i * 3 + lane + lane // 7, [1] * 8),
+        (X, lambda i, lane: i * 16 + lane, 80),
+        (X, lambda i, lane: i * 16 + 2 * lane, 95),
+        (X, lambda i, lane: i * 16 + 15 - lane, 80),
+        (WIDE, lambda i, lane: i * 3 + lane, 16),
+        (SHORT, lambda i, lane: i * 3 + lane + lane // 7, 21),
     ],
 )
-def test_rows_of_elements_that_follow_each_other(
-    memory: Expr, place: Callable[[Expr, int], Expr], runs: list[int]
-) -> None:
+def test_rows_of_elements_that_follow_each_other(memory: Expr, place: Callable[[Expr, int], Expr], extent: int) -> None:
     lanes = 16 if memory is X else 4 if memory is WIDE else 8
 
     def write(k: Kernel) -> None:
@@ -277,8 +281,8 @@ def test_rows_of_elements_that_follow_each_other(
         with k.loop("r", N) as r:
             k.store(Y, r.zext(16), get(k, r)[7:0])
 
-    template = same_as_interpreter(fragment(write), {"n": 5})
-    assert [g.run for g in template.gathers for _ in range(len(g.places) // 5)] == runs
+    program = same_as_interpreter(fragment(write), {"n": 5})
+    assert program.reads == {memory.name: extent}
 
 
 @settings(max_examples=25, deadline=None)
@@ -350,9 +354,9 @@ def test_inputs_and_outputs_of_few_bits() -> None:
         kernel.store(Y, (N + r).zext(16), out[47:40])
         kernel.store(SHORT, r.zext(16), out[15:0])
     toy = Fragment("toy", ila, {"n": N}, {t.name: t for t in (X, SHORT, Y)}, kernel)
-    template = same_as_interpreter(toy, {"n": 9})
-    assert template.output_bytes == 6
-    stream = CommandStream(template.columns(random_tensors(template, 3)))
+    program = same_as_interpreter(toy, {"n": 9})
+    assert (program.reads, program.writes) == ({"x": 10, "short": 9}, {"y": 18, "short": 9})
+    stream = program.stream(random_tensors(program, 3))
     numbers, rows = Simulator(ila).watch(stream, "out")
     values = [(n, int.from_bytes(row.tobytes(), "little")) for n, row in zip(numbers.tolist(), rows, strict=True)]
     assert values == Simulator(ila).execute(stream, ["out"])["out"]
