@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
 from ir_semantics.scalars.formats import BOOLEAN, Format, Literal, Value
-from ir_semantics.scalars.intervals import Interval, exp, inverse_root, log, point
+from ir_semantics.scalars.intervals import OPERATORS, Interval, Undecided, point
 from ir_semantics.scalars.terms import NotInterpreted, interpret
 
 from .rule import Counterexample, ScalarRule
@@ -28,7 +28,7 @@ def replay_enclosed(rule: ScalarRule, values: Mapping[str, Value]) -> Counterexa
 def enclosed(rule: ScalarRule, values: Mapping[str, Value]) -> tuple[bool, Counterexample | None]:
     """Whether a rule over the reals says something at given values, and the counterexample, if they are one.
 
-    Sides are counted as equal where their intervals, some 2^-100 wide, have a number in common: a difference is one,
+    Sides are counted as equal where their intervals, some 2^-250 wide, have a number in common: a difference is one,
     and none is no proof.  Raises NotInterpreted where the rule is about other numbers, or intervals do not decide.
     """
     if rule.number.family != "real":
@@ -46,49 +46,7 @@ def enclosed(rule: ScalarRule, values: Mapping[str, Value]) -> tuple[bool, Count
         return True, Counterexample(dict(values), left.low, None)
     (right,) = rights
     assert isinstance(right, Interval)
-    apart = left.high < right.low or right.high < left.low
-    return True, Counterexample(dict(values), left.low, right.low) if apart else None
-
-
-def _power(base: Interval, exponent: Interval) -> Interval:
-    return exp(exponent * log(base))
-
-
-def _root(x: Interval) -> Interval:
-    return x if x == point(0) else point(1) / inverse_root(x)
-
-
-def _largest(a: Interval, b: Interval) -> Interval:
-    return Interval(max(a.low, b.low), max(a.high, b.high))
-
-
-_OPERATORS: Mapping[str, Callable[..., Interval]] = {
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "mul": lambda a, b: a * b,
-    "div": lambda a, b: a / b,
-    "neg": lambda a: -a,
-    "abs": lambda a: _largest(a, -a) if not a.low <= 0 <= a.high else Interval(Fraction(0), a.magnitude),
-    "maximum": _largest,
-    "minimum": lambda a, b: -_largest(-a, -b),
-    "exp": exp,
-    "log": log,
-    "pow": _power,
-    "sqrt": _root,
-}
-
-
-def _compared(op: str, a: Interval, b: Interval) -> bool:
-    """A comparison that holds, or does not, for all numbers of both intervals; raises NotInterpreted otherwise."""
-    if op in ("eq", "same"):
-        yes, no = a == b and a.low == a.high, a.high < b.low or b.high < a.low
-    elif op == "lt":
-        yes, no = a.high < b.low, b.high <= a.low
-    else:
-        yes, no = a.high <= b.low, b.high < a.low
-    if not (yes or no):
-        raise NotInterpreted("intervals do not decide a comparison")
-    return yes
+    return True, Counterexample(dict(values), left.low, right.low) if left.apart(right) else None
 
 
 @dataclass(frozen=True)
@@ -115,9 +73,9 @@ class _Intervals:
                 return a or b
             case "not", bool(a):
                 return not a
-            case (("lt" | "le" | "eq" | "same"), Interval() as a, Interval() as b):
-                return _compared(op, a, b)
-        numbers = [a for a in args if isinstance(a, Interval)]
-        if op not in _OPERATORS or len(numbers) != len(args):
+        if op not in OPERATORS or not all(isinstance(a, Interval) for a in args):
             raise NotInterpreted(f"{op} has no value in intervals")
-        return _OPERATORS[op](*numbers)
+        try:
+            return OPERATORS[op](*args)
+        except Undecided as error:
+            raise NotInterpreted(str(error)) from error

@@ -1,18 +1,26 @@
 """Intervals of exact fractions that enclose real numbers, with exponentials, logarithms and roots.
 
-Ends are rounded outward to multiples of 2^-:data:`BITS` of their magnitude's order, so that they stay short; nothing
-rests on floating point.  For concrete runs of what is claimed over the reals.
+Ends are rounded outward to :data:`BITS` bits, so that they stay short; nothing rests on floating point.  Exponentials,
+logarithms and roots are those of :mod:`decimal`, which rounds them correctly.  For concrete runs of what is claimed
+over the reals.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal, Inexact
 from fractions import Fraction
-from math import isqrt
 
-BITS = 120
-MOST_EXPONENT = 1 << 12
+BITS = 256
+_DIGITS = 80
+"""Of decimal numbers: somewhat more than :data:`BITS` bits."""
+MOST_EXPONENT = 1 << 16
 """Exponentials of larger numbers are not enclosed: they would have as many bits."""
+
+
+class Undecided(ArithmeticError):
+    """A comparison that holds for some numbers of the intervals, and not for others."""
 
 
 def _rounded(value: Fraction, up: bool) -> Fraction:
@@ -30,6 +38,9 @@ class Interval:
 
     low: Fraction
     high: Fraction
+
+    def __str__(self) -> str:
+        return f"{float((self.low + self.high) / 2):.6g}"
 
     def __add__(self, other: Interval) -> Interval:
         return _around(self.low + other.low, self.high + other.high)
@@ -50,10 +61,12 @@ class Interval:
             raise ZeroDivisionError("the divisor of an interval must not be 0 anywhere")
         return self * Interval(1 / other.high, 1 / other.low)
 
-    @property
-    def magnitude(self) -> Fraction:
-        """The largest magnitude."""
-        return max(abs(self.low), abs(self.high))
+    def __abs__(self) -> Interval:
+        return self if self.low >= 0 else maximum(-self, Interval(Fraction(0), self.high))
+
+    def apart(self, other: Interval) -> bool:
+        """Whether no number is in both."""
+        return self.high < other.low or other.high < self.low
 
 
 def point(value: Fraction | int) -> Interval:
@@ -65,59 +78,74 @@ def _around(low: Fraction, high: Fraction) -> Interval:
     return Interval(_rounded(low, False) if low else low, _rounded(high, True) if high else high)
 
 
-def _exp(x: Fraction) -> Interval:
-    """e^x = (e^(x / 2^k))^(2^k) with |x / 2^k| <= 1/2, where the series' rest is at most its last term."""
-    if abs(x) > MOST_EXPONENT:
-        raise OverflowError(f"the exponent must be at most {MOST_EXPONENT} in magnitude, not {float(x):.4g}")
-    halvings = max(0, x.numerator.bit_length() - x.denominator.bit_length() + 2)
-    small = x / (1 << halvings)
-    term, total, count = Interval(Fraction(1), Fraction(1)), point(1), 0
-    while term.magnitude > Fraction(1, 1 << BITS + 20):
-        count += 1
-        term = term * point(small) * point(Fraction(1, count))
-        total = total + term
-    rest = term.magnitude
-    power = total + Interval(-rest, rest)
-    for _ in range(halvings):
-        power = power * power
-    return power
+def maximum(a: Interval, b: Interval) -> Interval:
+    """The larger of two numbers."""
+    return Interval(max(a.low, b.low), max(a.high, b.high))
+
+
+def _increasing(function: Callable[[Context, Decimal], Decimal], x: Interval) -> Interval:
+    """An increasing function that decimals have: what is not exact is at most one neighbour away."""
+
+    def end(at: Fraction, rounding: str) -> Fraction:
+        context = Context(_DIGITS, rounding, MIN_EMIN, MAX_EMAX)
+        argument = context.divide(Decimal(at.numerator), Decimal(at.denominator))
+        context.clear_flags()
+        value = function(context, argument)
+        if context.flags[Inexact]:
+            value = context.next_plus(value) if rounding == ROUND_CEILING else context.next_minus(value)
+        return Fraction(value)
+
+    return _around(end(x.low, ROUND_FLOOR), end(x.high, ROUND_CEILING))
 
 
 def exp(x: Interval) -> Interval:
     """e^x; raises OverflowError where that has too many bits."""
-    return Interval(_exp(x.low).low, _exp(x.high).high)
-
-
-def _log(x: Fraction) -> Interval:
-    """ln x = 2 artanh((x - 1) / (x + 1)) for x > 0, from x between 1/2 and 2 by halving, with n ln 2 added."""
-    n = x.numerator.bit_length() - x.denominator.bit_length()
-    return _log_near_1(x / Fraction(2) ** n) + point(n) * _log_near_1(Fraction(2))
-
-
-def _log_near_1(x: Fraction) -> Interval:
-    y = (x - 1) / (x + 1)  # at most 1/3 in magnitude
-    square, power, total, count = point(y) * point(y), point(y), point(0), 1
-    while power.magnitude > Fraction(1, 1 << BITS):
-        total = total + power * point(Fraction(2, count))
-        power, count = power * square, count + 2
-    rest = 3 * power.magnitude  # 2 |y|^n / n / (1 - y^2)
-    return total + Interval(-rest, rest)
+    for end in (x.low, x.high):
+        if abs(end) > MOST_EXPONENT:
+            raise OverflowError(f"the exponent must be at most {MOST_EXPONENT} in magnitude, not {float(end):.4g}")
+    return _increasing(Context.exp, x)
 
 
 def log(x: Interval) -> Interval:
     """The natural logarithm; raises ZeroDivisionError where a number may not be positive."""
     if x.low <= 0:
         raise ZeroDivisionError("a logarithm must be of positive numbers")
-    return Interval(_log(x.low).low, _log(x.high).high)
+    return _increasing(Context.ln, x)
 
 
-def inverse_root(x: Interval) -> Interval:
-    """1 / sqrt(x); raises ZeroDivisionError where a number may not be positive."""
-    if x.low <= 0:
-        raise ZeroDivisionError("an inverse root must be of positive numbers")
+def root(x: Interval) -> Interval:
+    """The square root; raises ZeroDivisionError where a number may be negative."""
+    if x.low < 0:
+        raise ZeroDivisionError("a root must not be of negative numbers")
+    return _increasing(Context.sqrt, x)
 
-    def root(y: Fraction, up: bool) -> Fraction:
-        scaled = y * (1 << 2 * BITS)
-        return Fraction(isqrt(scaled.numerator // scaled.denominator) + up, 1 << BITS)
 
-    return Interval(root(1 / x.high, False), root(1 / x.low, True))
+def _compared(a: Interval, b: Interval, yes: bool, no: bool) -> bool:
+    if not (yes or no):
+        raise Undecided(f"intervals around {a} and {b} do not decide a comparison")
+    return yes
+
+
+def _equal(a: Interval, b: Interval) -> bool:
+    return _compared(a, b, a == b and a.low == a.high, a.apart(b))
+
+
+OPERATORS: Mapping[str, Callable[..., Interval | bool]] = {
+    "add": Interval.__add__,
+    "sub": Interval.__sub__,
+    "mul": Interval.__mul__,
+    "div": Interval.__truediv__,
+    "neg": Interval.__neg__,
+    "abs": Interval.__abs__,
+    "maximum": maximum,
+    "minimum": lambda a, b: -maximum(-a, -b),
+    "exp": exp,
+    "log": log,
+    "pow": lambda base, exponent: exp(exponent * log(base)),
+    "sqrt": root,
+    "eq": _equal,
+    "same": _equal,
+    "lt": lambda a, b: _compared(a, b, a.high < b.low, b.high <= a.low),
+    "le": lambda a, b: _compared(a, b, a.high <= b.low, b.high < a.low),
+}
+"""Scalar operators on intervals; comparisons raise :class:`Undecided` where numbers of the intervals differ on them."""

@@ -1,7 +1,7 @@
 """Numbers that tensors are evaluated on: exact reals with infinities, IEEE binary32, and float64.
 
-Over the reals, rational results are exact fractions.  An exponential of a rational number is enclosed between two
-fractions, so that two results are different for sure where their enclosures do not meet.  What is undefined (a division
+Over the reals, rational results are exact fractions.  An exponential of a rational number is an interval between two
+fractions, so that two results are different for sure where their intervals do not meet.  What is undefined (a division
 by zero, inf - inf, 0 * inf) raises :class:`Undefined` instead of being some number.
 """
 
@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol, TypeAlias
 
+from ir_semantics.scalars import intervals
 from ir_semantics.scalars.floats import float_value, round_to
 from ir_semantics.scalars.formats import BINARY32, Literal
+from ir_semantics.scalars.intervals import Interval
 from ir_semantics.scalars.operators import OPERATORS
 
 _FRACTION = re.compile(r"-?[0-9]{1,2000}(/[1-9][0-9]{0,1999})?")
@@ -34,10 +35,6 @@ def fraction_of(text: str) -> Fraction:
 
 
 INFINITY = float("inf")
-LARGEST_POWER = 1 << 16
-"""Exponentials of larger numbers would have too many digits."""
-DIGITS = 256
-"""Bits after the binary point that enclosures keep."""
 
 
 class Undefined(ArithmeticError):
@@ -52,19 +49,8 @@ class DivisionByZero(NoValue):
     """A division by zero."""
 
 
-@dataclass(frozen=True)
-class Enclosure:
-    """A real number between two fractions."""
-
-    low: Fraction
-    high: Fraction
-
-    def __str__(self) -> str:
-        return f"{float((self.low + self.high) / 2):.6g}"
-
-
-RealNumber: TypeAlias = Fraction | float | Enclosure | bool
-"""A fraction, an infinity or an enclosure; a Boolean as the result of a comparison."""
+RealNumber: TypeAlias = Fraction | float | Interval | bool
+"""A fraction, an infinity or an interval; a Boolean as the result of a comparison."""
 
 
 class Numbers(Protocol):
@@ -94,7 +80,7 @@ class Reals:
         return Fraction(value)
 
     def apply(self, op: str, args: Sequence[RealNumber]) -> RealNumber:
-        """The operator's exact function, or an enclosure of its result."""
+        """The operator's exact function, or an interval around its result."""
         if op == "select":
             return args[1] if _truth(args[0]) else args[2]
         if op in ("and", "or", "not"):
@@ -116,8 +102,8 @@ class Reals:
             except ZeroDivisionError:
                 raise DivisionByZero("division by zero") from None
             return result if isinstance(result, bool) else Fraction(result)
-        if any(isinstance(a, Enclosure) for a in args):
-            return _enclosed(op, [_enclosure(a) for a in args])
+        if any(isinstance(a, Interval) for a in args):
+            return _enclosed(op, [_interval(a) for a in args])
         return _infinite(op, [a if isinstance(a, float) else float(_sign(a)) for a in args], args)
 
 
@@ -133,7 +119,7 @@ def _sign(value: RealNumber) -> int:
 
 
 def _negative(value: RealNumber) -> bool:
-    return (value.high if isinstance(value, Enclosure) else value) < 0
+    return (value.high if isinstance(value, Interval) else value) < 0
 
 
 def _infinite(op: str, signs: list[float], args: Sequence[RealNumber]) -> RealNumber:
@@ -170,46 +156,21 @@ def _infinite(op: str, signs: list[float], args: Sequence[RealNumber]) -> RealNu
     return result
 
 
-def _enclosure(value: RealNumber) -> Enclosure:
-    if isinstance(value, Enclosure):
+def _interval(value: RealNumber) -> Interval:
+    if isinstance(value, Interval):
         return value
     if isinstance(value, Fraction):
-        return Enclosure(value, value)
+        return intervals.point(value)
     raise Undefined(f"{value} together with an irrational number")
 
 
-def _outward(low: Fraction, high: Fraction) -> Enclosure:
-    scale = 1 << DIGITS
-    return Enclosure(Fraction(math.floor(low * scale), scale), Fraction(math.ceil(high * scale), scale))
-
-
-def _enclosed(op: str, args: list[Enclosure]) -> RealNumber:
-    match op, args:
-        case ("neg", [a]):
-            return Enclosure(-a.high, -a.low)
-        case ("add", [a, b]):
-            return _outward(a.low + b.low, a.high + b.high)
-        case ("sub", [a, b]):
-            return _outward(a.low - b.high, a.high - b.low)
-        case ("mul", [a, b]):
-            corners = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]
-            return _outward(min(corners), max(corners))
-        case ("div", [a, b]):
-            if b.low == b.high == 0:
-                raise DivisionByZero("division by zero")
-            if b.low <= 0 <= b.high:
-                raise Undefined(f"division by {b}, which may be zero")
-            corners = [x / y for x in (a.low, a.high) for y in (b.low, b.high)]
-            return _outward(min(corners), max(corners))
-        case ("maximum", [a, b]):
-            return Enclosure(max(a.low, b.low), max(a.high, b.high))
-        case ("minimum", [a, b]):
-            return Enclosure(min(a.low, b.low), min(a.high, b.high))
-        case ("lt", [a, b]) if a.high < b.low or a.low >= b.high:
-            return a.high < b.low
-        case ("le", [a, b]) if a.high <= b.low or a.low > b.high:
-            return a.high <= b.low
-    raise Undefined(f"{op} of {', '.join(map(str, args))}, which is irrational")
+def _enclosed(op: str, args: list[Interval]) -> RealNumber:
+    if op == "div" and args[1] == intervals.point(0):
+        raise DivisionByZero("division by zero")
+    try:
+        return intervals.OPERATORS[op](*args)
+    except (KeyError, ZeroDivisionError, intervals.Undecided) as error:
+        raise Undefined(f"{op} of {', '.join(map(str, args))}, which is irrational") from error
 
 
 def _exp(value: RealNumber) -> RealNumber:
@@ -217,26 +178,10 @@ def _exp(value: RealNumber) -> RealNumber:
         return INFINITY if value > 0 else Fraction(0)
     if value == 0:
         return Fraction(1)
-    around = _enclosure(value)
-    low = _exp_of(around.low)
-    high = low if around.low == around.high else _exp_of(around.high)
-    return Enclosure(low.low, high.high)
-
-
-def _exp_of(power: Fraction) -> Enclosure:
-    """e^power: Taylor's series at power / 2^m of at most 1/2, remainder below twice the next term."""
-    if abs(power) > LARGEST_POWER:
-        raise Undefined(f"exp of a number beyond {LARGEST_POWER} in magnitude")
-    halvings = max(0, math.ceil(abs(power)).bit_length() + 1)
-    x = power / (1 << halvings)
-    total, term = Fraction(0), Fraction(1)
-    for n in range(1, 60):
-        total += term
-        term = term * x / n
-    around = _outward(total - 2 * abs(term), total + 2 * abs(term))
-    for _ in range(halvings):
-        around = _outward(max(Fraction(0), around.low) ** 2, around.high**2)
-    return around
+    try:
+        return intervals.exp(_interval(value))
+    except OverflowError:
+        raise Undefined(f"exp of a number beyond {intervals.MOST_EXPONENT} in magnitude") from None
 
 
 class Binary32:
@@ -275,11 +220,10 @@ class Binary32:
 
 def apart(left: RealNumber, right: RealNumber) -> bool:
     """Whether two numbers differ for sure; NaN is NaN."""
-    if isinstance(left, Enclosure) or isinstance(right, Enclosure):
+    if isinstance(left, Interval) or isinstance(right, Interval):
         if isinstance(left, float) or isinstance(right, float):
-            return True  # an enclosure is finite
-        a, b = _enclosure(left), _enclosure(right)
-        return a.high < b.low or b.high < a.low
+            return True  # what an interval encloses is finite
+        return _interval(left).apart(_interval(right))
     return left != right and (left == left or right == right)
 
 
@@ -287,6 +231,6 @@ def text_of(left: RealNumber, right: RealNumber) -> tuple[str, str]:
     """Two numbers for people, who can see that they differ if they do."""
     texts = str(left), str(right)
     if texts[0] == texts[1] and apart(left, right) and not isinstance(left, float):
-        a, b = _enclosure(left), _enclosure(right)
+        a, b = _interval(left), _interval(right)
         return texts[0], f"{texts[1]} {'+' if b.low > a.high else '-'} {float(abs(b.low - a.low)):.3g}"
     return texts

@@ -342,7 +342,7 @@ def _measured(theorem: Theorem, data: Data) -> dict[str, Fraction]:
             if least:
                 measured[name] = min([*(v.low for v in values), *([measured[name]] if name in measured else [])])
             else:
-                measured[name] = max([*(v.magnitude for v in values), measured.get(name, Fraction(0))])
+                measured[name] = max([*(abs(v).high for v in values), measured.get(name, Fraction(0))])
     return measured
 
 

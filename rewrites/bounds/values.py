@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_semantics.scalars.intervals import Interval, exp, inverse_root, point
+from ir_semantics.scalars.intervals import Interval, exp, maximum, point, root
 
 from .kernel.readings import Term
 
@@ -104,10 +104,6 @@ FLOATS: Mapping[str, Any] = {
 _ONE = point(1)
 
 
-def _larger(a: Interval, b: Interval) -> Interval:
-    return Interval(max(a.low, b.low), max(a.high, b.high))
-
-
 def _tanh(a: Interval) -> Interval:
     power = exp(-(a + a))
     return (_ONE - power) / (_ONE + power)
@@ -120,15 +116,15 @@ INTERVALS: Mapping[str, Any] = {
     "-": np.frompyfunc(Interval.__sub__, 2, 1),
     "*": np.frompyfunc(Interval.__mul__, 2, 1),
     "/": np.frompyfunc(Interval.__truediv__, 2, 1),
-    "max": np.frompyfunc(_larger, 2, 1),
-    "min": np.frompyfunc(lambda a, b: -_larger(-a, -b), 2, 1),
+    "max": np.frompyfunc(maximum, 2, 1),
+    "min": np.frompyfunc(lambda a, b: -maximum(-a, -b), 2, 1),
     "shift": np.frompyfunc(lambda a, by: point(a.low // 2 ** int(by.low)), 2, 1),
-    "relu": np.frompyfunc(lambda a: _larger(a, point(0)), 1, 1),
-    "magnitude": np.frompyfunc(lambda a: _larger(a, -a), 1, 1),
+    "relu": np.frompyfunc(lambda a: maximum(a, point(0)), 1, 1),
+    "magnitude": np.frompyfunc(abs, 1, 1),
     "complement": np.frompyfunc(lambda a: _ONE - a, 1, 1),
     "exp": np.frompyfunc(exp, 1, 1),
     "sigmoid": np.frompyfunc(lambda a: _ONE / (_ONE + exp(-a)), 1, 1),
     "tanh": np.frompyfunc(_tanh, 1, 1),
-    "1/sqrt": np.frompyfunc(inverse_root, 1, 1),
+    "1/sqrt": np.frompyfunc(lambda a: _ONE / root(a), 1, 1),
 }
 """Operations on intervals; they raise ZeroDivisionError and OverflowError as intervals do."""

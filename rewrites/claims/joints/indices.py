@@ -32,6 +32,7 @@ from ir_semantics.tensors.terms import Shape
 from .instruction import Unread
 
 MOST_STEPS = 5_000
+MOST_TERMS = 200
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,10 @@ class Indices:
             return self.indices[of]
         if (of, self.path) not in self._congruent:
             self.step()
-            self._congruent[of, self.path] = self._index(of)
+            value = self._index(of)
+            if len(value.terms) > MOST_TERMS:
+                raise Unread(f"an index of more than {MOST_TERMS} terms is too large to be read")
+            self._congruent[of, self.path] = value
         return self._congruent[of, self.path]
 
     def _index(self, of: Expr) -> Index:

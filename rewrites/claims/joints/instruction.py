@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -59,10 +59,15 @@ def called(fragment: Fragment) -> tuple[Called, ...]:
 def _called(fragment: Fragment, given: Mapping[str, Expr], suffix: str) -> Called:
     ila = fragment.ila
     inputs = {ila.inputs[name]: value for name, value in given.items()}
+
+    def said(values: Iterable[Expr]) -> bool:
+        """Whether the command alone says them; what is put in for its inputs may have names of states."""
+        return {n for n in postorder(list(values)) if n.op == "var"} <= set(inputs)
+
     chosen = []
     for instruction in ila.instructions.values():
         decoded = substitute(ila.valid & instruction.decode, inputs)
-        if not decoded.is_const:
+        if not said([ila.valid, instruction.decode]) or not decoded.is_const:
             raise Unread(f"whether {fragment.name} runs {instruction.name} must not depend on sizes")
         chosen += [instruction] if decoded.value else []
     if len(chosen) != 1 or chosen[0].kernel is None or not chosen[0].kernel_guard.is_const:
@@ -71,7 +76,8 @@ def _called(fragment: Fragment, given: Mapping[str, Expr], suffix: str) -> Calle
     if not instruction.kernel_guard.value:
         raise Unread(f"{instruction.name} must start its kernel")
     updates = {ila.states[name]: substitute(value, inputs) for name, value in instruction.updates.items()}
-    if not {n for n in postorder(updates.values()) if n.op == "var"} <= set(fragment.parameters.values()):
+    sizes = {n for n in postorder(updates.values()) if n.op == "var"}
+    if not said(instruction.updates.values()) or not sizes <= set(fragment.parameters.values()):
         raise Unread(f"operands of {instruction.name} must be said by sizes, not by what earlier commands left")
     if not all(isinstance(state.sort, BvSort) for state in updates):
         raise Unread(f"operands of {instruction.name} must be words")

@@ -7,7 +7,7 @@ terms over the real numbers, of sizes that are left open: operands of the IR's i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING
@@ -70,7 +70,7 @@ class Joint:
             memories[step.called.output] = step.tensor([*(memories[m] for m in step.shapes), beyond], like)
         premise = both(
             self.domain,
-            *(step.run.premise for step in self.steps),
+            *(both(step.words, step.run.premise) for step in self.steps),
             well_formed(*self.memories.values()),
         )
         rule = TensorRule(name, left, memories[self.mapping.mapping.output[1]], premise, Equality.OVER_REALS)
@@ -147,11 +147,7 @@ class Joint:
     @property
     def obligations(self) -> list[Obligation]:
         """What must hold so that the kernels are as they are read, under the premise of the rule."""
-        return [
-            replace(obligation, hypotheses=(step.words, *obligation.hypotheses))
-            for step in self.steps
-            for obligation in step.run.obligations
-        ]
+        return [obligation for step in self.steps for obligation in step.run.obligations]
 
     def sizes(self, parameters: Mapping[str, int]) -> dict[str, int]:
         """The instructions' operands at sizes of the mapping."""

@@ -127,6 +127,7 @@ class _Execution(Run):
 
     def execute(self, body: Sequence[Statement], env: dict[Expr, Expr]) -> None:
         for statement in body:
+            self.step()
             match statement:
                 case Let(target=target, value=value):
                     env[target] = substitute(value, env)
@@ -140,6 +141,7 @@ class _Execution(Run):
                     )
                 case For(counter=counter, extent=extent, body=inner):
                     for iteration in range(substitute(extent, env).value):
+                        self.step()
                         env[counter] = const(iteration, counter.width)
                         self.execute(inner, env)
                 case _:

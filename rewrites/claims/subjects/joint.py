@@ -94,7 +94,7 @@ class JointSubject(TensorSubject):
             f"the host calls {mapping.name} in this way, which compares {mapping.mapping.compared}",
             "every tensor lies in its memory, and operands of instructions are words",
             "words stand for numbers, and how far rounding, saturation and overflow lie from these, bounds say: "
-            + ", ".join(self._words()),
+            + ", ".join(dict.fromkeys(self._words())),
             *(
                 f"{function.name} stands for the operation {term}, in the unit of its result"
                 for function, term in self.joint.readings.items()

@@ -1,13 +1,8 @@
-"""Cutting sizes into parts that fit, and the memory plans of programs whose mapping leaves an address free."""
+"""Cutting sizes into parts that fit."""
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
-
-from rewrites.compiler.memory.plan import plan_memory
-from rewrites.compiler.memory.problem import Buffer, MemoryPlan, MemoryProblem
 
 from .interface import Reals
 
@@ -28,13 +23,3 @@ def padded(values: Reals, *part: tuple[int, int]) -> Reals:
     inside = values[tuple(slice(first, end) for first, end in part)]
     missing = [(0, end - first - extent) for (first, end), extent in zip(part, inside.shape, strict=True)]
     return np.pad(inside, missing)
-
-
-@cache
-def placed_behind(first: tuple[str, int], second: tuple[str, int], capacity: int) -> MemoryPlan:
-    """A checked plan of two buffers that are live together, the first one at address 0; sizes and capacity in vectors.
-
-    Raises DoesNotFit where the capacity is exceeded.
-    """
-    buffers = [Buffer(first[0], first[1], 0, 1, fixed=0), Buffer(second[0], second[1], 0, 1)]
-    return plan_memory(MemoryProblem(buffers, capacity))

@@ -45,7 +45,7 @@ def test_a_side_that_is_a_little_off_does_not_survive(row: str) -> None:
 
 
 def test_what_intervals_do_not_decide_is_said() -> None:
-    with pytest.raises(NotInterpreted, match="no interval encloses a value: the exponent must be at most 4096"):
+    with pytest.raises(NotInterpreted, match="no interval encloses a value: the exponent must be at most 65536"):
         enclosed(rule("F9"), {"x": Fraction(1 << 20)})
     assert enclosed(rule("F19"), {"x": Fraction(-1)}) == (False, None)
 
@@ -56,8 +56,8 @@ X = variable("x")
 @pytest.mark.parametrize(
     "left, right, reason",
     [
-        (sqrt(X * X), X, "x = -1: about 1 vs -1"),
-        (sqrt(X + 1), sqrt(X) + 1, "x = 1: about 1.41421 vs about 2"),
+        (sqrt(X * X), X, "x = -1: 1 vs -1"),
+        (sqrt(X + 1), sqrt(X) + 1, "x = 1: about 1.41421 vs 2"),
         (exp(X) * exp(X), exp(X), "x = 1: about 7.38906 vs about 2.71828"),
     ],
 )

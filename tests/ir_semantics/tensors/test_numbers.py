@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ir_semantics.tensors.numbers import Enclosure, Reals, Undefined, apart, fraction_of, text_of
+from ir_semantics.scalars.intervals import Interval
+from ir_semantics.tensors.numbers import Reals, Undefined, apart, fraction_of, text_of
 
 REALS = Reals()
 INFINITY = float("inf")
@@ -22,7 +23,7 @@ def test_exponentials_are_enclosed(x: Fraction) -> None:
     if x == 0:
         assert value == 1
         return
-    assert isinstance(value, Enclosure)
+    assert isinstance(value, Interval)
     assert value.high - value.low < Fraction(1, 10**50) * max(1, value.high)
     assert math.isclose(float(value.low), math.exp(x), rel_tol=1e-14)
 
@@ -67,8 +68,8 @@ def test_infinities(op: str, args: tuple[Fraction | float, ...], value: object) 
         ("div", (Fraction(1), Fraction(0))),
         ("div", (INFINITY, INFINITY)),
         ("sqrt", (Fraction(2),)),
-        ("div", (Fraction(1), Enclosure(Fraction(-1), Fraction(1)))),
-        ("lt", (Fraction(0), Enclosure(Fraction(-1), Fraction(1)))),
+        ("div", (Fraction(1), Interval(Fraction(-1), Fraction(1)))),
+        ("lt", (Fraction(0), Interval(Fraction(-1), Fraction(1)))),
     ],
 )
 def test_what_has_no_value_is_undefined(op: str, args: tuple[Fraction | float, ...]) -> None:
@@ -77,19 +78,19 @@ def test_what_has_no_value_is_undefined(op: str, args: tuple[Fraction | float, .
 
 
 def test_enclosures_stay_around_the_value() -> None:
-    a, b = Enclosure(Fraction(1), Fraction(2)), Enclosure(Fraction(-3), Fraction(1, 2))
-    assert REALS.apply("mul", [a, b]) == Enclosure(Fraction(-6), Fraction(1))
-    assert REALS.apply("sub", [a, b]) == Enclosure(Fraction(1, 2), Fraction(5))
-    assert REALS.apply("neg", [b]) == Enclosure(Fraction(-1, 2), Fraction(3))
+    a, b = Interval(Fraction(1), Fraction(2)), Interval(Fraction(-3), Fraction(1, 2))
+    assert REALS.apply("mul", [a, b]) == Interval(Fraction(-6), Fraction(1))
+    assert REALS.apply("sub", [a, b]) == Interval(Fraction(1, 2), Fraction(5))
+    assert REALS.apply("neg", [b]) == Interval(Fraction(-1, 2), Fraction(3))
     assert REALS.apply("maximum", [a, b]) == a
     quotient = REALS.apply("div", [b, a])
-    assert isinstance(quotient, Enclosure)
-    assert quotient == Enclosure(Fraction(-3), Fraction(1, 2))
+    assert isinstance(quotient, Interval)
+    assert quotient == Interval(Fraction(-3), Fraction(1, 2))
 
 
 def test_numbers_that_differ_by_little_are_shown_to_differ() -> None:
-    a = Enclosure(Fraction(1), Fraction(1))
-    b = Enclosure(1 - Fraction(1, 10**30), 1 - Fraction(1, 10**30))
+    a = Interval(Fraction(1), Fraction(1))
+    b = Interval(1 - Fraction(1, 10**30), 1 - Fraction(1, 10**30))
     assert text_of(a, b) == ("1", "1 - 1e-30")
     assert text_of(Fraction(1), Fraction(2)) == ("1", "2")
 
@@ -109,4 +110,4 @@ def test_fractions_are_read_as_they_are_written() -> None:
 def test_exponentials_of_enormous_numbers_are_not_written_out(power: Fraction) -> None:
     with pytest.raises(Undefined, match=r"^exp of a number beyond 65536 in magnitude$"):
         REALS.apply("exp", [power])
-    assert isinstance(REALS.apply("exp", [Fraction(1 << 16)]), Enclosure)
+    assert isinstance(REALS.apply("exp", [Fraction(1 << 16)]), Interval)

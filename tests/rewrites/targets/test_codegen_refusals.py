@@ -61,18 +61,18 @@ REFUSED: dict[str, tuple[tuple[Node, list[TensorType]], str]] = {
     ),
     "a large state": (
         node("flexasr.lstm", (5, 16), (8192, 16), (8192, 2048), (8192,), (8192,)),
-        "flexasr.lstm of 5 timesteps, 16 inputs and a state of 2048 needs 385 vectors of a processing element's input "
-        "buffer, and FlexASR has 256; recurrent layers are not split",
+        "flexasr.lstm does not fit, and the compiler does not split it. Input, state and bias vectors of "
+        "shape 5x16x2048 of a FlexASR lstm mapping must be at most 256, not 385; split the layer",
     ),
     "many weights": (
         node("flexasr.lstm", (5, 1600), (3328, 1600), (3328, 832), (3328,), (3328,)),
-        "flexasr.lstm of 5 timesteps, 1600 inputs and a state of 832 needs 126464 vectors of a processing element's "
-        "weight buffer, and FlexASR has 65536; recurrent layers are not split",
+        "flexasr.lstm does not fit, and the compiler does not split it. Weight vectors of a PE of shape "
+        "5x1600x832 of a FlexASR lstm mapping must be at most 65536, not 126464; split the layer",
     ),
     "many timesteps": (
         node("flexasr.gru", (60_000, 16), (192, 16), (192, 64), (192,), (192,)),
-        "flexasr.gru of 60000 timesteps, 16 inputs and a state of 64 needs 300000 vectors of the large buffer, and "
-        "FlexASR has 65536; recurrent layers are not split",
+        "flexasr.gru does not fit, and the compiler does not split it. Vectors of input and output of "
+        "shape 60000x16x64 of a FlexASR gru mapping must be at most 65536, not 300000; split the layer",
     ),
     "an empty state": (node("flexasr.rnn", (5, 16), (0, 16), (0, 0), (0,), (0,)), "flexasr.rnn" + EMPTY),
     "many channels": (

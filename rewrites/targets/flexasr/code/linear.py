@@ -22,7 +22,7 @@ from rewrites.claims.theorems import applied
 from rewrites.compiler.codegen.bounding import bounds_of, linear_change
 from rewrites.compiler.codegen.formats import check_scale, greatest, range_of, unscale
 from rewrites.compiler.codegen.interface import Bounds, Call, CannotOffload, Executed, Options, Ranges, Reals, Tensors
-from rewrites.compiler.codegen.parts import equal_parts, padded, placed_behind
+from rewrites.compiler.codegen.parts import equal_parts, padded
 from rewrites.mappings.flexasr.claims import LINEAR
 from rewrites.rules.tensor.splitting import ACTIVATION_OF_PARTS, DENSE_OUTPUTS, DENSE_ROWS
 
@@ -46,8 +46,8 @@ class Linear(AdaptiveImplementation):
     operands: ClassVar[tuple[str, ...]] = ("x", "w", "b")
 
     @staticmethod
-    def split(node: Node, types: Sequence[TensorType]) -> list[tuple[dict[str, int], tuple[int, int], tuple[int, int]]]:
-        """For each call the sizes that follow from shapes, its rows, and its outputs.
+    def split(node: Node, types: Sequence[TensorType]) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+        """For each call its rows and its outputs.
 
         Raises CannotOffload where one row of inputs does not fit.
         """
@@ -62,31 +62,28 @@ class Linear(AdaptiveImplementation):
             )
         most = min(MOST_OUTPUT_VECTORS, WEIGHT_BUFFER // (LANES * vectors), INPUT_BUFFER - vectors)
         parts = equal_parts(-(-outputs // OUTPUTS), most)
-        own = parts[0][1]
-        groups = LARGE_VECTORS // (LANES * (vectors + 4 * own))
-        calls = []
-        for first, last in equal_parts(rows, min(LANES * groups, MOST_ROWS)):
-            for start, end in parts:
-                calls.append(
-                    ({"T": last - first, "ni": vectors, "no": own}, (first, last), (start * OUTPUTS, end * OUTPUTS))
-                )
-        return calls
+        groups = LARGE_VECTORS // (LANES * (vectors + 4 * parts[0][1]))
+        return [
+            (part, (start * OUTPUTS, end * OUTPUTS))
+            for part in equal_parts(rows, min(LANES * groups, MOST_ROWS))
+            for start, end in parts
+        ]
 
     def _calls(self) -> Sequence[Call]:
         activation = str(self.node.attribute("activation"))
         split = self.split(self.node, self.types)
-        several = [len({rows for _, rows, _ in split}) > 1, len({outputs for *_, outputs in split}) > 1]
+        several = [len({rows for rows, _ in split}) > 1, len({outputs for _, outputs in split}) > 1]
         rules = tuple(rule for rule, used in zip(RULES, several, strict=True) if used)
         if rules and activation != "none":
             rules += (ACTIVATION_OF_PARTS[activation],)
         biases = {bias: self.quantisation[bias] for bias in ("bias_w", "bias_b", "bias_x", "bias_y")}
+        claim, features = LINEAR[activation], -(-self.types[0].shape[1] // LANES) * LANES
+        inputs = (0, features)
         calls = []
-        for sizes, rows, outputs in split:
-            groups = LANES * -(-sizes["T"] // LANES)
-            inputs = (0, sizes["ni"] * LANES)
-            plan = placed_behind(("x", groups * sizes["ni"]), ("y", groups * 4 * sizes["no"]), LARGE_VECTORS)
+        for rows, outputs in split:
+            sizes = claim.mapping.sizes_for((rows[1] - rows[0], features, outputs[1] - outputs[0]))
             parts = {"x": (rows, inputs), "w": (outputs, inputs), "b": (outputs,), "y": (rows, outputs)}
-            calls.append(Call(LINEAR[activation], {**sizes, "base": plan.addresses["y"], **biases}, parts, rules))
+            calls.append(Call(claim, {**sizes, **biases}, parts, rules))
         return calls
 
     # -- number formats ----------------------------------------------------------------------------

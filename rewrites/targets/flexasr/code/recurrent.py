@@ -16,8 +16,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_models.flexasr.layout import LANES, LARGE_VECTORS
+from accel_models.flexasr.layout import LANES
 from accel_models.flexasr.quantise import dequantise
+from ila_lang.mapping import SizeError
 from ir_semantics import reference
 from ir_semantics.graph import Node, TensorType
 from rewrites.bounds.elementwise import FLOAT_ERROR
@@ -25,7 +26,6 @@ from rewrites.claims.theorems import applied
 from rewrites.compiler.codegen.bounding import bounds_of, condition_text, operand_error, row_sum
 from rewrites.compiler.codegen.formats import check_scale, greatest, range_of, rounded_up
 from rewrites.compiler.codegen.interface import Bounds, Call, CannotOffload, Executed, Options, Ranges, Reals, Tensors
-from rewrites.compiler.codegen.parts import placed_behind
 from rewrites.mappings.flexasr.claims import RECURRENT
 from rewrites.mappings.flexasr.operations import GATES
 
@@ -47,33 +47,18 @@ class Recurrent(AdaptiveImplementation):
 
     @staticmethod
     def split(node: Node, types: Sequence[TensorType]) -> dict[str, int]:
-        """The sizes that follow from shapes; raises CannotOffload where the layer does not fit."""
-        gates = len(GATES[_kind(node)])
+        """The sizes of the mapping for these shapes; raises CannotOffload where the layer does not fit."""
         (rows, features), hidden = types[0].shape, types[2].shape[1]
         if not rows or not features or not hidden:
             raise CannotOffload(f"{node.operator} has a tensor without elements, and FlexASR's loops run at least once")
-        ni, no = -(-features // LANES), -(-hidden // FEATURES)
-        groups = LANES * -(-rows // LANES)
-        limits = {
-            "vectors of inputs": (ni, 255),
-            "output vectors of a processing element": (no, min(32, 255 // gates)),
-            "vectors of a processing element's input buffer": (ni + no * (2 * gates + 4), 256),
-            "vectors of a processing element's weight buffer": (16 * gates * no * (ni + 4 * no), 65536),
-            "timesteps": (rows, 65535),
-            "vectors of the large buffer": (groups * (ni + 4 * no), LARGE_VECTORS),
-        }
-        for what, (needed, room) in limits.items():
-            if needed > room:
-                raise CannotOffload(
-                    f"{node.operator} of {rows} timesteps, {features} inputs and a state of {hidden} needs {needed} "
-                    f"{what}, and FlexASR has {room}; recurrent layers are not split"
-                )
-        return {"T": rows, "ni": ni, "no": no}
+        shape = rows, -(-features // LANES) * LANES, -(-hidden // FEATURES) * FEATURES
+        try:
+            return RECURRENT[_kind(node)].mapping.sizes_for(shape)
+        except SizeError as error:
+            raise CannotOffload(f"{node.operator} does not fit, and the compiler does not split it. {error}") from error
 
     def _calls(self) -> Sequence[Call]:
         sizes = self.split(self.node, self.types)
-        groups = LANES * -(-sizes["T"] // LANES)
-        plan = placed_behind(("x", groups * sizes["ni"]), ("y", groups * 4 * sizes["no"]), LARGE_VECTORS)
         biases = {name: value for name, value in self.quantisation.items() if name.startswith("bias_")}
         x, h = (0, sizes["ni"] * LANES), (0, sizes["no"] * FEATURES)
         gates = (0, len(GATES[_kind(self.node)]))
@@ -85,7 +70,7 @@ class Recurrent(AdaptiveImplementation):
             "d": (gates, h),
             "y": ((0, sizes["T"]), h),
         }
-        return [Call(RECURRENT[_kind(self.node)], {**sizes, "base": plan.addresses["y"], **biases}, parts)]
+        return [Call(RECURRENT[_kind(self.node)], {**sizes, **biases}, parts)]
 
     # -- number formats ----------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_models.flexasr.layout import LANES, LARGE_VECTORS, SMALL_VECTORS
+from accel_models.flexasr.layout import LANES, LARGE_VECTORS
 from accel_models.flexasr.quantise import dequantise, largest
 from ir_semantics.graph import Node, TensorType
 from rewrites.bounds.kernel.constants import LEAST_RADICAND
@@ -33,7 +33,7 @@ from rewrites.compiler.codegen.interface import (
     Reals,
     Tensors,
 )
-from rewrites.compiler.codegen.parts import padded, placed_behind
+from rewrites.compiler.codegen.parts import padded
 from rewrites.mappings.flexasr.claims import LAYER_NORM
 
 from .adaptive import AdaptiveImplementation, adaptive_bias
@@ -88,12 +88,11 @@ class LayerNorm(AdaptiveImplementation):
         vectors = self.types[0].shape[1] // LANES
         count = self.split(self.node, self.types)
         rows, features = (0, count), (0, vectors * LANES)
-        plan = placed_behind(("gamma", vectors), ("beta", vectors), SMALL_VECTORS)
-        fixed = {"base": 0, "base_gamma": plan.addresses["gamma"], "base_beta": plan.addresses["beta"]}
+        sizes = LAYER_NORM.mapping.sizes_for((count, vectors * LANES))
         biases = {name: self.quantisation[name] for name in ("bias_x", "bias_beta", "bias_gamma")}
         row = {"gamma": (features,), "beta": (features,)}
         parts = {"x": (rows, features), **row, "y": (rows, features)}
-        return [Call(LAYER_NORM, {"T": count, "nv": vectors, **fixed, **biases}, parts)]
+        return [Call(LAYER_NORM, {**sizes, **biases}, parts)]
 
     @staticmethod
     def observe(node: Node, operands: Sequence[Reals], result: Reals) -> Ranges:

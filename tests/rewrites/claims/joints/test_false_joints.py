@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
@@ -91,8 +92,57 @@ def test_a_copy_is_proved() -> None:
     assert verdict.status is Status.PROVED, verdict.reason
 
 
+def test_a_copy_by_few_bits_is_proved_for_what_these_can_say() -> None:
+    verdict = decided(Joint(copied(lambda i, n: i, 2), (X,), {"tensor_in": X}), operator(unchanged))
+    assert verdict.status is Status.PROVED, verdict.reason
+    assert "n <= 3;" in verdict.claim.size_domain
+
+
+def test_a_loop_that_does_nothing_is_not_run_for_ever() -> None:
+    def write(k: Kernel, s: Any, t: Any) -> None:
+        with k.loop("i", s.n) as i:
+            with k.loop("j", const(1 << 31, 32)) as j:
+                k.let("z", j + 1)
+            k.store(t.tensor_out, i, k.load("x", t.tensor_in, i))
+
+    verdict = decided(
+        Joint(mapping({"n": 32}, {"in": 8, "out": 8}, write), (X,), {"tensor_in": X}), operator(unchanged)
+    )
+    assert verdict.reason == "a kernel that takes more than 1000000 steps to read is too large"
+
+
 LATER = copied(lambda i, n: i + (n >> 10))
 """The word n / 1024 further on, which at the sizes of runs is the same."""
+
+
+def left_by_others(parameter: str) -> Any:
+    """Sums of rows as long as the state ``n`` was, or the input ``k``, which no command gives; a size has its name."""
+    ila = Ila("tried", "")
+    run, given, k = ila.input("run", BOOL), ila.input("n_in", 32), ila.input("k", 32)
+    n, m = (ila.state(name, 32, 0, doc="") for name in "nm")
+    source, target = (ila.state(f"tensor_{name}", mem(32, width), doc="") for name, width in (("in", 8), ("out", 32)))
+    kernel = Kernel("tried")
+    with kernel.loop("i", n) as i:
+        acc = kernel.let("acc", const(0, 32))
+        with kernel.loop("j", m) as j:
+            kernel.assign(acc, acc + kernel.load("x", source, i * m + j).sext(32))
+        kernel.store(target, i, acc)
+    ila.set_valid(run)
+    instruction = ila.instruction("tried").set_decode(run)
+    instruction.update(n, given)
+    instruction.update(m, n if parameter == "n" else k)
+    instruction.start(kernel)
+    sizes = {name: var(name, bv(32)) for name in (parameter, "q")}
+    program = Kernel("tried")
+    program.command("tried", run=true, n_in=sizes["q"])
+    ir = Fragment("tried", ila, sizes, {}, program)
+    of = SimpleNamespace(ir=ir, output=("tensor_out", "tensor_out"), lemmas=(), parameters=sizes, name="tried")
+    of.inputs, of.compared = (("tensor_in", "tensor_in"),), ""
+    return SimpleNamespace(name="tried", mapping=of)
+
+
+def sums_of_rows(b: Assembly, of: Sequence[int], a: Attributes) -> int:
+    return b.add("reduce_sum", of[0], axes=(1,))
 
 
 def sliced(b: Assembly, of: Sequence[int], a: Attributes) -> int:
@@ -406,6 +456,19 @@ FALSE: dict[str, tuple[Joint, Operator, str]] = {
         ),
         operator(unchanged),
         "a word of the form code must not be used as integer",
+    ),
+    **{
+        f"an operand that is said by {what} with the name of a size": (
+            Joint(left_by_others(name), (input_("x", N, M),), {"tensor_in": input_("x", N, M)}),
+            operator(sums_of_rows),
+            "must be said by sizes, not by what earlier commands left",
+        )
+        for name, what in (("n", "a state"), ("k", "an input that is not given"))
+    },
+    "a square of a square of a square": (
+        Joint(copied(lambda i, n: functools.reduce(lambda a, _: a * a, range(6), i + n + 1)), (X,), {"tensor_in": X}),
+        operator(unchanged),
+        "an index of more than 200 terms is too large to be read",
     ),
     "a size that no instruction has": (
         Joint(
