@@ -18,9 +18,11 @@ from ir_semantics.graph.build import expansion
 from ir_semantics.graph.ir import Attribute, Graph
 from ir_semantics.graph.operator import NAMES, Operator, lookup
 from ir_semantics.graph.types import Array, TensorType
+from ir_semantics.tensors.comprehension import written
+from ir_semantics.tensors.elements import Read, subelements
 from ir_semantics.tensors.index import Index, IndexLike, index, product
 from ir_semantics.tensors.operators import fill, map_
-from ir_semantics.tensors.terms import Tensor
+from ir_semantics.tensors.terms import Tensor, operands_of
 
 from .instruction import Unread
 
@@ -29,7 +31,7 @@ Step: TypeAlias = "tuple[str, tuple[int, ...], Any]"
 Structure: TypeAlias = "tuple[tuple[Step, ...], int]"
 """Nodes, inputs by position and constants by value, with nothing left to expand; and which of them is the result."""
 
-MOST_STEPS = 5_000
+MOST_STEPS, MOST_PARTS = 5_000, 400
 
 FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What may be raised by an operator of somebody else's."""
@@ -108,10 +110,17 @@ class _Assembly:
 
     nodes: list[Tensor] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
+    parts: dict[Tensor, int] = field(default_factory=dict)
+    """Of how many operations an element consists, where those that occur twice count twice."""
 
     def append(self, term: Tensor, operator: str, operands: Sequence[int], attributes: Any) -> int:
-        if len(self.nodes) >= MOST_STEPS:
-            raise Unread(f"a graph of more than {MOST_STEPS} nodes is too large to be read")
+        for part in operands_of(term):
+            if part not in self.parts:
+                elements = subelements(written(part)[0]) if part.operands else ()
+                read = [int(e.name[1:]) for e in elements if isinstance(e, Read)]
+                self.parts[part] = 1 + sum(self.parts[part.operands[number]] for number in read)
+        if self.parts[term] > MOST_PARTS or len(self.nodes) > MOST_STEPS:
+            raise Unread(f"a graph of elements with more than {MOST_PARTS} operations is too large to be read")
         self.nodes.append(term)
         self.steps.append((operator, tuple(operands), attributes))
         return len(self.nodes) - 1

@@ -54,8 +54,6 @@ def difference(joint: Joint, operator: Operator, rule: TensorRule) -> str:
     if not points:
         raise Unread("no sizes are small enough to run it")
     for sizes in draw.sample(points, min(len(points), POINTS)):
-        operands = {name for called in joint.called for name in called.names.values()}
-        sizes |= {name: draw.randint(0, 1) for name in sorted(operands - set(sizes))}  # of which the claim says nothing
         inputs = {**rule.inputs, **{dict(t.attributes)["name"]: t for t in joint.operands}}
         data = {n: _filled(shape_at(t, sizes), draw) for n, t in inputs.items()}
         for what, term, found in (
@@ -70,9 +68,11 @@ def difference(joint: Joint, operator: Operator, rule: TensorRule) -> str:
 
 
 def _points(joint: Joint, rule: TensorRule, draw: random.Random) -> Iterator[dict[str, int]]:
-    """Sizes at which operands have elements, but not many."""
+    """Sizes at which operands have elements, but not many; those of which the claim says nothing are 0 or 1."""
+    operands = sorted({name for called in joint.called for name in called.names.values()})
     near = [p for most in (2, 3) for p in sizes_within(rule.sizes, rule.premise, 200, most)]
-    for sizes in (*near, *(p for most in (4, 9, 17) for p in sizes_drawn(rule.sizes, rule.premise, 20, most, draw))):
+    for drawn in (*near, *(p for most in (4, 9, 17) for p in sizes_drawn(rule.sizes, rule.premise, 20, most, draw))):
+        sizes = {name: draw.randint(0, 1) for name in operands} | drawn
         counts = [int(np.prod(shape_at(t, sizes), dtype=object)) for t in (*joint.operands, rule.left)]
         if all(counts) and max(counts) <= MOST_ELEMENTS and holds(joint.fits, sizes):
             yield sizes

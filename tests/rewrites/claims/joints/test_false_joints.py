@@ -470,6 +470,16 @@ FALSE: dict[str, tuple[Joint, Operator, str]] = {
         operator(unchanged),
         "an index of more than 200 terms is too large to be read",
     ),
+    "a graph of doublings": (
+        Joint(copied(lambda i, n: i), (X,), {"tensor_in": X}),
+        operator(lambda b, of, a: functools.reduce(lambda y, _: b.add("add", y, y), range(40), of[0])),
+        "a graph of elements with more than 400 operations is too large to be read",
+    ),
+    "a graph of negations": (
+        Joint(copied(lambda i, n: i), (X,), {"tensor_in": X}),
+        operator(lambda b, of, a: functools.reduce(lambda y, _: b.add("neg", y), range(4000), of[0])),
+        "a graph of elements with more than 400 operations is too large to be read",
+    ),
     "a size that no instruction has": (
         Joint(
             copied(lambda i, n: i), (input_("x", N), unknown := input_("c", size("unknown"))), {"tensor_in": unknown}
@@ -517,10 +527,10 @@ def test_operands_that_only_have_a_shape_and_sizes_of_nothing_are_run() -> None:
                 k.assign(acc, acc + k.load("d", t.tensor_in, i).sext(32))
             k.store(t.tensor_out, i, k.load("x", t.tensor_in, i))
 
-    other = input_("c", N)
-    joint = Joint(mapping({"n": 32, "m": 32}, {"in": 8, "out": 8}, idle), (X, other), {"tensor_in": X})
-    verdict = decided(joint, operator(unchanged, 2))
-    assert verdict.status is Status.PROVED, verdict.reason
+    for other in input_("c", N), input_("c", N, M):
+        joint = Joint(mapping({"n": 32, "m": 32}, {"in": 8, "out": 8}, idle), (X, other), {"tensor_in": X})
+        verdict = decided(joint, operator(unchanged, 2))
+        assert verdict.status is Status.PROVED, verdict.reason
 
 
 def test_words_that_are_read_again_and_again_are_no_tree() -> None:
