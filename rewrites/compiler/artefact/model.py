@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 from ila_lang import canonical_text
 from ir_semantics.graph.ir import Graph, digest_of
 from rewrites.compiler.codegen import Implementation, Options, constants_of, implement
-from rewrites.compiler.memory.plan import DoesNotFit
 from rewrites.compiler.memory.problem import MemoryPlan, MemoryProblem
 from rewrites.compiler.offload.backend import Backend, chosen
 from rewrites.compiler.offload.folding import folded
@@ -389,7 +388,7 @@ def _implementations(
         try:
             implementation = implement(node, types, parameters, options)
             implementation.bind(constants_of(graph, node.operands))
-        except (ArithmeticError, DoesNotFit, LookupError, TypeError, ValueError) as error:
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
             raise ArtefactError(f"{where} must be one that mappings implement: {error}") from error
         calls = items(f"{where}: calls", content["calls"])
         plain = [{k: v for k, v in typed(where, call, dict, "a call").items() if k != "program"} for call in calls]

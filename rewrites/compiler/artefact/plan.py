@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ir_semantics.graph.build import MOST_NODES
-from rewrites.compiler.memory.problem import Buffer, MemoryPlan, MemoryProblem, Minimality
+from rewrites.compiler.memory.problem import Buffer, MemoryPlan, MemoryProblem
 
 from .errors import ArtefactError, items, natural, record, text
 
@@ -20,11 +20,8 @@ def plan_json(problem: MemoryProblem, plan: MemoryPlan) -> dict[str, Any]:
     return {
         "host": {
             "unit": "bytes",
-            "capacity": problem.capacity,
             "buffers": [{**vars(b), "address": plan.addresses[b.name]} for b in problem.buffers],
             "peak": plan.peak,
-            "lower_bound": plan.lower_bound,
-            "minimality": plan.minimality.name,
         }
     }
 
@@ -32,32 +29,23 @@ def plan_json(problem: MemoryProblem, plan: MemoryPlan) -> dict[str, Any]:
 def plan_value(where: str, value: object) -> tuple[MemoryProblem, MemoryPlan]:
     """The host's problem and plan from JSON; raises ArtefactError for a document of another form."""
     content = record(where, value, ("host",))
-    host = record(
-        f"{where}: host", content["host"], ("unit", "capacity", "buffers", "peak", "lower_bound", "minimality")
-    )
-    if host["unit"] != "bytes" or host["capacity"] is not None:
-        raise ArtefactError(f"{where}: host tensors must be planned in bytes, without a limit")
+    host = record(f"{where}: host", content["host"], ("unit", "buffers", "peak"))
+    if host["unit"] != "bytes":
+        raise ArtefactError(f"{where}: host tensors must be planned in bytes")
     given = items(f"{where}: buffers", host["buffers"])
     if len(given) > MOST_NODES:
         raise ArtefactError(f"{where} must have at most {MOST_NODES} buffers, not {len(given)}")
     buffers, addresses = [], {}
     for item in given:
-        buffer = dict(
-            record(f"{where}: a buffer", item, ("name", "size", "start", "end", "alignment", "fixed", "address"))
-        )
-        if buffer["fixed"] is not None:
-            raise ArtefactError(f"{where}: the fixed place of a tensor must be None; the planner chooses")
+        buffer = dict(record(f"{where}: a buffer", item, ("name", "size", "start", "end", "alignment", "address")))
         address = natural(f"{where}: address", buffer.pop("address"), _LARGEST)
         addresses[text(f"{where}: a buffer", buffer["name"])] = address
         try:
             buffers.append(Buffer(**buffer))
         except (TypeError, ValueError) as error:
             raise ArtefactError(f"{where}: {error}") from error
-    if text(f"{where}: minimality", host["minimality"]) not in Minimality.__members__:
-        raise ArtefactError(f"{where}: minimality must be one of {', '.join(Minimality.__members__)}")
     try:
         problem = MemoryProblem(buffers)
     except ValueError as error:
         raise ArtefactError(f"{where}: {error}") from error
-    peak, bound = (natural(f"{where}: {key}", host[key], _LARGEST) for key in ("peak", "lower_bound"))
-    return problem, MemoryPlan(addresses, peak, bound, Minimality[host["minimality"]])
+    return problem, MemoryPlan(addresses, natural(f"{where}: peak", host["peak"], _LARGEST))

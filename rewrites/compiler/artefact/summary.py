@@ -99,10 +99,8 @@ def _lines(compiled: Compiled) -> Iterator[str]:
     plan = compiled.memory.plan
     yield "## Memory of the host"
     yield ""
-    yield (
-        f"{len(plan.addresses)} tensors share {plan.peak:,} bytes; at least {plan.lower_bound:,} are needed "
-        f"(minimal: {plan.minimality.value})."
-    )
+    load = compiled.memory.problem.load
+    yield f"{len(plan.addresses)} tensors share {plan.peak:,} bytes; at least {load:,} are needed."
     yield ""
     yield "## What this does not mean"
     yield ""

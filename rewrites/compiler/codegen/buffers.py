@@ -15,7 +15,6 @@ from rewrites.compiler.memory.problem import Buffer, MemoryPlan, MemoryProblem
 
 ALIGNMENT = 64
 """Host tensors are aligned to this number of bytes: a cache line of common processors."""
-_EFFORT = 100_000  # of the search, a fraction of a second
 
 
 def host_problem(graph: Graph) -> MemoryProblem:
@@ -38,7 +37,7 @@ def host_problem(graph: Graph) -> MemoryProblem:
 
 def host_plan(graph: Graph) -> MemoryPlan:
     """Places of these tensors in one arena, checked."""
-    return plan_memory(host_problem(graph), _EFFORT)
+    return plan_memory(host_problem(graph))
 
 
 def _name(number: int) -> str:

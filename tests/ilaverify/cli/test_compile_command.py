@@ -562,8 +562,8 @@ READING: dict[str, tuple[Callable[[Path], None], str]] = {
     "a plan of another form": (
         lambda d: changed_file(d, "plan.json", lambda c: c["host"].pop("peak")), "must have exactly the keys",
     ),
-    "no minimality": (
-        lambda d: changed_file(d, "plan.json", lambda c: c["host"].update(minimality={})), "minimality must be a text",
+    "no peak": (
+        lambda d: changed_file(d, "plan.json", lambda c: c["host"].update(peak={})), "peak must be",
     ),
     "a chain with a key twice": (
         lambda d: with_a_key_twice(d, "chain.json"), "chain.json: the text must be in canonical form",
@@ -571,7 +571,7 @@ READING: dict[str, tuple[Callable[[Path], None], str]] = {
     "a plan with a key twice": (
         lambda d: with_a_key_twice(d, "plan.json"), "plan.json: the text must be in canonical form",
     ),
-    "a fixed tensor": (lambda d: first_buffer(d, fixed=0), "must be None"),
+    "a fixed tensor": (lambda d: first_buffer(d, fixed=0), "must have exactly the keys"),
     "a plan of something else": (
         lambda d: changed_file(d, "plan.json", lambda c: c.update(devices=[])), "must have exactly the keys",
     ),

@@ -23,34 +23,21 @@ GAP = MemoryProblem(
 """At most 5 cells are live at a time, but every placement needs 6."""
 
 
-def _valid(problem: Sequence[Buffer]) -> bool:
-    try:
-        MemoryProblem(problem)
-    except ValueError:
-        return False
-    return True
-
-
 def problems(most: int) -> st.SearchStrategy[MemoryProblem]:
-    """Problems with up to ``most`` small buffers; some are aligned, and some of these are fixed."""
-    buffer = st.tuples(
-        st.integers(1, 4),
-        st.integers(0, 6),
-        st.integers(1, 4),
-        st.sampled_from([1, 1, 1, 2, 3]),
-        st.sampled_from([None, None, None, None, 0, 1, 2]),
-    )
-    return (
-        st.lists(buffer, max_size=most)
-        .map(
-            lambda rows: [
-                Buffer(f"b{i}", size, start, start + length, alignment, None if at is None else at * alignment)
-                for i, (size, start, length, alignment, at) in enumerate(rows)
-            ]
+    """Problems with up to ``most`` small buffers; some are aligned."""
+    buffer = st.tuples(st.integers(1, 4), st.integers(0, 6), st.integers(1, 4), st.sampled_from([1, 1, 1, 2, 3]))
+    return st.lists(buffer, max_size=most).map(
+        lambda rows: MemoryProblem(
+            Buffer(f"b{i}", size, start, start + length, alignment)
+            for i, (size, start, length, alignment) in enumerate(rows)
         )
-        .filter(_valid)
-        .map(MemoryProblem)
     )
+
+
+def largest_load(problem: MemoryProblem) -> int:
+    """The most cells that are live at one time."""
+    times = {b.start for b in problem.buffers}
+    return max((sum(b.size for b in problem.buffers if b.start <= t < b.end) for t in times), default=0)
 
 
 def smallest_peak(problem: MemoryProblem) -> int:
@@ -66,7 +53,7 @@ def _placeable(buffers: Sequence[Buffer], peak: int, placed: list[tuple[Buffer, 
         return True
     buffer = buffers[len(placed)]
     for address in range(peak - buffer.size + 1):
-        if address % buffer.alignment or buffer.fixed not in (None, address):
+        if address % buffer.alignment:
             continue
         cells = set(range(address, address + buffer.size))
         times = set(range(buffer.start, buffer.end))
