@@ -25,7 +25,7 @@ from ila_lang.language.sorts import BOOL, BvSort, MemSort
 from ila_lang.mapping import SizeError, TensorMapping
 from ila_lang.text.listing import show_statements
 
-from .counterexample import Runner
+from .runner import Runner
 
 _DRAWS = 200
 """This number of draws in a row without a new mutant ends the drawing."""

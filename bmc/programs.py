@@ -9,7 +9,8 @@ from ila_lang import Machine, run_fragment
 from ila_lang.interpreter.compile import Memory
 from ila_lang.mapping import TensorMapping
 
-from .counterexample import Counterexample, Initial
+from .counterexample import Counterexample
+from .runner import Initial
 from .unroll import Cell, owners
 
 

@@ -32,7 +32,8 @@ from smt_encodings.environment import fresh, fresh_symbols, plain
 from smt_encodings.solvers import z3 as solver_z3
 from smt_encodings.values import differ, differing_values, falsifying, prove_lemmas
 
-from .counterexample import Counterexample, replays, search_at
+from .counterexample import Counterexample, replays
+from .search import search_at
 from .unroll import Cell, Unrolled, unroll_mapping
 
 Data = Literal["uninterpreted", "bits", "auto"]

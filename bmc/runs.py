@@ -21,7 +21,9 @@ from smt_encodings.discharge import Discharger
 
 from . import prove
 from .budget import BudgetExceeded
-from .counterexample import Counterexample, Outcome, Runner, replays, search_at
+from .counterexample import Counterexample, replays
+from .runner import Outcome, Runner
+from .search import search_at
 from .sizes import SizeSampler
 from .unroll import Cell
 

@@ -209,7 +209,7 @@ def _comparison(outcome: ProofOutcome) -> Comparison | str:
 
 def _run(mapping: TensorMapping, counterexample: Counterexample) -> Comparison | str:
     """The outputs of a run from the counterexample's data, if it shows the same first difference."""
-    from bmc.counterexample import Runner
+    from bmc.runner import Runner
     from bmc.unroll import owners
     from ila_lang import MemSort
     from reports.html.claims import Comparison

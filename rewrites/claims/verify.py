@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from bmc.counterexample import Counterexample, replays, search, search_at
+from bmc.counterexample import Counterexample, replays
 from bmc.runs import survey
+from bmc.search import search, search_at
 from ila_lang.mapping import SizeError, TensorMapping
 from smt_encodings.claims import Obligation, Status, Verdict
 from smt_encodings.discharge import Discharger, Requirements

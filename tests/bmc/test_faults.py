@@ -11,10 +11,12 @@ import pytest
 
 from accel_models.flexasr.numerics import adpfloat_max
 from accel_models.flexasr.program import parse_program, run
-from bmc import budget, counterexample
-from bmc.counterexample import Counterexample, replays, search
+from bmc import budget
+from bmc import search as searching
+from bmc.counterexample import Counterexample, replays
 from bmc.programs import program_of, write_program_file
 from bmc.prove import prove
+from bmc.search import search
 from chc.mapping.prove import prove as prove_chc
 from ila_lang import Kernel, Machine, bv, const, mem, var
 from ila_lang.mapping import TensorMapping
@@ -34,7 +36,7 @@ SECONDS = {
 @pytest.fixture(autouse=True)
 def processor_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Searches count the processor's seconds: on a busy machine they find, and shrink, as much as on an idle one."""
-    for module in (budget, counterexample):
+    for module in (budget, searching):
         monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=time.process_time))
 
 

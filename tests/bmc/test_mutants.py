@@ -10,8 +10,8 @@ import pytest
 
 import bmc.prove
 import chc.mapping.prove
-from bmc.counterexample import search
 from bmc.mutants import Mutant, changes, mutants, statement_changes
+from bmc.search import search
 from ila_lang import BOOL, Expr, For, Kernel, bv, concat, const, ite, mem, primitive, var
 from ila_lang.language.kernel import Let, Store
 from ila_lang.mapping import TensorMapping

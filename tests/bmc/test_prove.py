@@ -10,8 +10,8 @@ import pytest
 
 import ila_lang as il
 from accel_models.flexasr.numerics import adpfloat_max
-from bmc.counterexample import search
 from bmc.prove import classes, prove
+from bmc.search import search
 from bmc.unroll import unroll_mapping
 from ila_lang import Expr, Kernel, bv, const, ite, true, var
 from ila_lang.interpreter.compile import compile_function

@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 
 from bmc.budget import CHUNK, MOST_WORDS, Budget, BudgetExceeded
-from bmc.counterexample import placed, replays, search
+from bmc.counterexample import placed, replays
 from bmc.programs import write_program_file
 from bmc.prove import prove
+from bmc.search import search
 from ila_lang import Expr, Kernel, bv, const, mem, primitive, true, uninterpreted, var
 from ila_lang.language.fragment import Fragment
 from ila_lang.mapping import TensorMapping
@@ -42,7 +43,7 @@ def loops_for_as_long_as_a_register_says(write: bool) -> TensorMapping:
 LIMITED = """
 import resource, sys, time
 resource.setrlimit(resource.RLIMIT_DATA, (1 << 30, 1 << 30))
-from bmc.counterexample import search
+from bmc.search import search
 from tests.bmc.test_search import loops_for_as_long_as_a_register_says
 start = time.perf_counter()
 assert search(loops_for_as_long_as_a_register_says(True), budget_seconds=2.0) is None

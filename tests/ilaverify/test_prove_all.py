@@ -17,7 +17,8 @@ from typing import Any
 
 import pytest
 
-from bmc.counterexample import Counterexample, replays, search, search_at
+from bmc.counterexample import Counterexample, replays
+from bmc.search import search, search_at
 from bmc.unroll import Cell
 from chc.mapping.prove import claim_of
 from ila_lang.mapping import TensorMapping

@@ -12,10 +12,11 @@ from random import Random
 from types import FrameType
 from typing import Any, Self
 
-from bmc.counterexample import Counterexample, foreign, placed, replays, search
+from bmc.counterexample import Counterexample, foreign, placed, replays
 from bmc.mutants import mutants
 from bmc.programs import write_program_file
 from bmc.runs import survey
+from bmc.search import search
 from ila_lang.mapping import TensorMapping
 from reports.certificate import semantics_of
 from reports.formats.trust import trust_entry

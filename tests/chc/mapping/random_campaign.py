@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 from random import Random
 
 import bmc.prove
-from bmc.counterexample import Counterexample, search
+from bmc.counterexample import Counterexample
+from bmc.search import search
 from bmc.unroll import Cell
 from chc.mapping.prove import prove
 from ila_lang.mapping import TensorMapping

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 import bmc.prove
-from bmc.counterexample import replays, search
+from bmc.counterexample import replays
+from bmc.search import search
 from bmc.sizes import SizeSampler
 from chc.mapping.prove import prove
 from ila_lang import BOOL, Expr, Fragment, Function, Ila, Kernel, bv, const, ite, mem, true, var

@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 
-from bmc.counterexample import replays, search
+from bmc.counterexample import replays
+from bmc.search import search
 from chc.mapping.prove import claim_of
 from ilaverify.catalogue import mapping_entries, mappings
 from ilaverify.cli import main

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 import chc.mapping.prove
-from bmc.counterexample import replays, search
+from bmc.counterexample import replays
+from bmc.search import search
 from ila_lang import Command, For, Fragment, Kernel, Statement
 from ila_lang.mapping import TensorMapping
 from smt_encodings.claims import Status, Verdict

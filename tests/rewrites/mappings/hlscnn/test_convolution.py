@@ -13,8 +13,8 @@ from accel_models.hlscnn.layout import SPAD1_BASE, Register
 from accel_models.hlscnn.model import hlscnn
 from accel_models.hlscnn.options import WGT_16BITS
 from accel_models.hlscnn.program import parse_program, run
-from bmc.counterexample import search
 from bmc.programs import write_program_file
+from bmc.search import search
 from ila_lang import Command, Expr, Kernel, Machine, concat, const, ite
 from ila_lang.mapping import SizeError, TensorMapping
 from rewrites.mappings.hlscnn import convolution as hc
