@@ -45,6 +45,8 @@ def called(fragment: Fragment) -> tuple[Called, ...]:
 
     Operands of the second command are sizes of the name that they have and ``_2``, and so on.
     """
+    if fragment.tensors:
+        raise Unread(f"the IR side {fragment.name} must have no tensors of the host, such as {min(fragment.tensors)}")
     found: list[Called] = []
     for number, statement in enumerate(fragment.program.body, start=1):
         if not isinstance(statement, Command):

@@ -115,6 +115,15 @@ LATER = copied(lambda i, n: i + (n >> 10))
 """The word n / 1024 further on, which at the sizes of runs is the same."""
 
 
+def hidden_by_a_tensor() -> Any:
+    """A copy of a memory of which the mapping, whose IR side has a tensor of this name, says nothing."""
+    of = copied(lambda i, n: i)
+    ir = of.mapping.ir
+    hiding = {"tensor_in": var("tensor_in", mem(31, 8))}
+    of.mapping.ir = Fragment(ir.name, ir.ila, ir.parameters, hiding, ir.program)
+    return of
+
+
 def left_by_others(parameter: str) -> Any:
     """Sums of rows as long as the state ``n`` was, or the input ``k``, which no command gives; a size has its name."""
     ila = Ila("tried", "")
@@ -465,6 +474,11 @@ FALSE: dict[str, tuple[Joint, Operator, str]] = {
         )
         for name, what in (("n", "a state"), ("k", "an input that is not given"))
     },
+    "a memory that a tensor of the host hides": (
+        Joint(hidden_by_a_tensor(), (X,), {"tensor_in": X}),
+        operator(unchanged),
+        "the IR side tried must have no tensors of the host, such as tensor_in",
+    ),
     "a square of a square of a square": (
         Joint(copied(lambda i, n: functools.reduce(lambda a, _: a * a, range(6), i + n + 1)), (X,), {"tensor_in": X}),
         operator(unchanged),
