@@ -19,15 +19,18 @@ from ir_semantics.graph.ir import Attribute, Graph
 from ir_semantics.graph.operator import NAMES, Operator, lookup
 from ir_semantics.graph.types import Array, TensorType
 from ir_semantics.tensors.comprehension import written
-from ir_semantics.tensors.elements import Read, subelements
-from ir_semantics.tensors.index import Index, IndexLike, index, product
+from ir_semantics.tensors.elements import Element, Read, subelements, substitute_element
+from ir_semantics.tensors.index import Index, IndexLike, Names, index, product
 from ir_semantics.tensors.operators import fill, map_
-from ir_semantics.tensors.terms import Tensor, operands_of
+from ir_semantics.tensors.terms import Tensor, element_of, input_, operands_of
 
 from .instruction import Unread
 
-Step: TypeAlias = "tuple[str, tuple[int, ...], Any]"
-"""A node: its operator, which stands for no graph, the numbers of its operands among earlier nodes, and attributes."""
+Step: TypeAlias = "tuple[Any, tuple[int, ...], Any]"
+"""A node: its operator, which stands for no graph, the numbers of its operands among earlier nodes, and attributes.
+
+An operator is its name, and an element of its result where it is none of ours: a function may see that a size is no
+number."""
 Structure: TypeAlias = "tuple[tuple[Step, ...], int]"
 """Nodes, inputs by position and constants by value, with nothing left to expand; and which of them is the result."""
 
@@ -113,7 +116,7 @@ class _Assembly:
     parts: dict[Tensor, int] = field(default_factory=dict)
     """Of how many operations an element consists, where those that occur twice count twice."""
 
-    def append(self, term: Tensor, operator: str, operands: Sequence[int], attributes: Any) -> int:
+    def append(self, term: Tensor, operator: Any, operands: Sequence[int], attributes: Any) -> int:
         for part in operands_of(term):
             if part not in self.parts:
                 elements = subelements(written(part)[0]) if part.operands else ()
@@ -146,18 +149,32 @@ class _Assembly:
             return self.number(found.expand(self, operands, named))
         operands = tuple(map(self.number, operands))
         of = [self.nodes[number] for number in operands]
-        if found.scalar is not None:
-            term = map_(found.scalar(dict(given)), **dict(zip(NAMES, of, strict=False)))
-            return self.append(term, operator, operands, given)
-        if found.term is None:
-            raise Unread(f"{operator} is a {found.kind} operator, which is no tensor term")
-        return self.append(found.term(of, dict(given)), operator, operands, given)
+        meaning = _meaning(operator, [node.shape for node in of], given)
+        return self.append(_primitive(operator, of, given), meaning, operands, given)
 
     def number(self, node: int) -> int:
         """The number of a node that is there."""
         if type(node) is not int or not 0 <= node < len(self.nodes):
             raise Unread(f"{node!s:.60} must be a node of the graph")
         return node
+
+
+def _primitive(operator: str, of: Sequence[Tensor], attributes: Sequence[tuple[str, Any]]) -> Tensor:
+    """An operator that stands for no graph, as a term."""
+    found = lookup(operator)
+    if found.scalar is not None:
+        return map_(found.scalar(dict(attributes)), **dict(zip(NAMES, of, strict=False)))
+    if found.term is None:
+        raise Unread(f"{operator} is a {found.kind} operator, which is no tensor term")
+    return found.term(of, dict(attributes))
+
+
+def _meaning(operator: str, shapes: Sequence[Sequence[IndexLike]], attributes: Sequence[tuple[str, Any]]) -> Any:
+    if "." not in operator:
+        return operator
+    term = _primitive(operator, [input_(f"x{i}", *shape) for i, shape in enumerate(shapes)], attributes)
+    names = Names()
+    return operator, term.shape, element_of(term, [Index({(names.fresh("o"),): 1}) for _ in term.shape], names)
 
 
 def expanded(
@@ -205,7 +222,8 @@ def _flattened(graph: Graph, done: dict[int, int], steps: list[Step]) -> int:
             continue
         constant = node.operator == "constant"
         attributes = _constant(graph.constant(number)) if constant else tuple(sorted(node.attributes))
-        steps.append((node.operator, operands, attributes))
+        shapes = [graph.nodes[o].type.shape for o in node.operands]
+        steps.append((_meaning(node.operator, shapes, attributes), operands, attributes))
         done[number] = len(steps) - 1
         if len(steps) > MOST_STEPS:
             raise ValueError(f"a graph of more than {MOST_STEPS} nodes is too large to be compared")
@@ -224,7 +242,7 @@ def same(read: Structure, other: Structure, sizes: Mapping[str, int]) -> bool:
         found: dict[int, int] = {}
         for number in sorted(needed):
             operator, operands, attributes = steps[number]
-            key = operator, tuple(found[o] for o in operands), valued(attributes, sizes)
+            key = valued(operator, sizes), tuple(found[o] for o in operands), valued(attributes, sizes)
             found[number] = known.setdefault(key, len(known))
         return found[last]
 
@@ -232,7 +250,9 @@ def same(read: Structure, other: Structure, sizes: Mapping[str, int]) -> bool:
 
 
 def valued(part: Any, sizes: Mapping[str, int]) -> Any:
-    """An attribute, or a tuple of such, at sizes."""
+    """An attribute or an element, or a tuple of such, at sizes."""
     if isinstance(part, Index):
         return part.value(sizes)
+    if isinstance(part, Element):
+        return substitute_element(part, {name: index(value) for name, value in sizes.items()})
     return tuple(valued(each, sizes) for each in part) if isinstance(part, tuple) else part

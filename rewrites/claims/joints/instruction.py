@@ -75,8 +75,8 @@ def _called(fragment: Fragment, given: Mapping[str, Expr], suffix: str) -> Calle
     if len(chosen) != 1 or chosen[0].kernel is None or not chosen[0].kernel_guard.is_const:
         raise Unread(f"{fragment.name} must run one kernel for each command, whatever the sizes are")
     (instruction,) = chosen
-    if not instruction.kernel_guard.value:
-        raise Unread(f"{instruction.name} must start its kernel")
+    if not instruction.kernel_guard.value or instruction.reserved:
+        raise Unread(f"{instruction.name} must start its kernel, and not be reserved")
     updates = {ila.states[name]: substitute(value, inputs) for name, value in instruction.updates.items()}
     sizes = {n for n in postorder(updates.values()) if n.op == "var"}
     if not said(instruction.updates.values()) or not sizes <= set(fragment.parameters.values()):

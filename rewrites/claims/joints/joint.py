@@ -92,6 +92,8 @@ class Joint:
         sizes = {name for called in self.called for name in called.names.values()}
         if len({*names, *sizes, "", BEYOND}) < len(names) + len(sizes) + 2:
             raise Unread(f"operands must be inputs of names of their own, which neither sizes have nor {BEYOND}")
+        if not all(isinstance(t, Tensor) for t in self.tensors.values()):
+            raise Unread("what lies in memories must be tensors")
         inputs = {t for t in operands_of(*self.memories.values()) if t.operator == "input"}
         if not inputs <= set(self.operands):
             raise Unread("what lies in memories must be made of the operands")

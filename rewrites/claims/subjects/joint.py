@@ -13,8 +13,10 @@ from chc.tensor_rules.kernel.steps import Rejected
 from chc.tensor_rules.obligations import Hypotheses, extended
 from chc.tensor_rules.rule import TensorRule, floors
 from ir_semantics.graph.operator import Operator
+from ir_semantics.layers.layer import bits
 from ir_semantics.tensors.conditions import Condition
 from ir_semantics.tensors.index import index
+from ir_semantics.tensors.numbers import DivisionByZero, Undefined
 from reports.subjects import Required, needed_by
 from rewrites.claims.joints.instruction import BEYOND, Unread
 from rewrites.claims.joints.joint import Joint
@@ -30,8 +32,9 @@ from smt_encodings.values import lemma_obligation
 from .tensor import TensorSubject
 
 GROUP = "kernels"
-UNREAD = (Unread, IndexError, RecursionError, SyntaxError)  # the last two of terms that are nested too deeply
+UNREAD = (Unread, Undefined, IndexError, RecursionError, SyntaxError)  # the last two where terms nest too deeply
 _PLACE = {
+    DivisionByZero: "it cannot be run on data with zeros: ",
     IndexError: "the kernel reads outside of what lies in a memory: ",
     RecursionError: "it is nested too deeply: ",
 }
@@ -96,7 +99,8 @@ class JointSubject(TensorSubject):
             "words stand for numbers, and how far rounding, saturation and overflow lie from these, bounds say: "
             + ", ".join(dict.fromkeys(self._words())),
             *(
-                f"{function.name} stands for the operation {term}, in the unit of its result"
+                f"{function.name} stands for the operation {term}, in the unit of its result, where it fits "
+                f"{bits(function.result)} bits"
                 for function, term in self.joint.readings.items()
             ),
         ]

@@ -16,13 +16,14 @@ from ila_lang import BOOL, Expr, Fragment, Ila, Kernel, bv, concat, const, ite, 
 from ila_lang.mapping import Lemma
 from ilaverify.catalogue import joint_entries
 from ir_semantics.graph.ir import Attributes
-from ir_semantics.graph.operator import Assembly, Operator, register
+from ir_semantics.graph.operator import Assembly, Operator, lookup, register
 from ir_semantics.graph.types import TensorType
 from ir_semantics.graph.words import transpose
 from ir_semantics.layers.layer import Layer, call
+from ir_semantics.scalars.terms import Scalar
 from ir_semantics.tensors.index import size
-from ir_semantics.tensors.operators import broadcast, fill, slice_
-from ir_semantics.tensors.terms import input_
+from ir_semantics.tensors.operators import broadcast, fill, map_, slice_
+from ir_semantics.tensors.terms import Tensor, input_
 from reports.binding import binding_problems
 from reports.certificate import certificate_of
 from rewrites.bounds.kernel.readings import ANY
@@ -32,7 +33,7 @@ from smt_encodings.claims import Status, Verdict
 from smt_encodings.discharge import Discharger
 
 M, N = size("m"), size("n")
-X = input_("x", N)
+X, C = input_("x", N), input_("c", N)
 _numbers = itertools.count()
 
 Body = Callable[[Kernel, Any, Any], None]
@@ -479,6 +480,16 @@ FALSE: dict[str, tuple[Joint, Operator, str]] = {
         operator(unchanged),
         "the IR side tried must have no tensors of the host, such as tensor_in",
     ),
+    "a quotient that data may not have": (
+        Joint(copied(lambda i, n: i), (X, C), {"tensor_in": X}),
+        operator(lambda b, of, a: b.add("mul", of[0], b.add("div", of[1], of[1])), 2),
+        "it cannot be run on data with zeros",
+    ),
+    "memories of what is no tensor": (
+        Joint(copied(lambda i, n: i), (X,), {"tensor_in": 3}),  # type: ignore[dict-item]
+        operator(unchanged),
+        "what lies in memories must be tensors",
+    ),
     "a square of a square of a square": (
         Joint(copied(lambda i, n: functools.reduce(lambda a, _: a * a, range(6), i + n + 1)), (X,), {"tensor_in": X}),
         operator(unchanged),
@@ -641,6 +652,31 @@ def test_what_an_operator_is_made_of_is_the_graph_that_was_read_too() -> None:
     for n, covered in ((100, True), (101, False)):
         told = joint.covers(of, joint.rule("the-joint", of), (TensorType("float32", (n,)),), {}, {"p_n": n})
         assert (told == "") is covered and (covered or "is not what was read" in told), told
+
+
+@pytest.mark.parametrize("how", ["term", "scalar"])
+def test_an_operator_of_a_package_is_what_was_read_at_every_size(how: str) -> None:
+    """It is another one at large sizes, which its function can tell from a shape or an attribute that is a number."""
+    rectified, negated = (lookup(name).scalar for name in ("relu", "neg"))
+    assert rectified is not None and negated is not None
+    name, sizes = f"tried.operator_{next(_numbers)}", frozenset({"k"} if how == "scalar" else ())
+
+    def term(of: Sequence[Tensor], a: Attributes) -> Tensor:
+        return map_((rectified if (of[0].shape[0].constant or 0) > 100 else negated)({}), x=of[0])
+
+    def scalar(a: Attributes) -> Scalar:
+        return (rectified if isinstance(k := a["k"], int) and k > 100 else negated)({})
+
+    meaning: Any = {how: term if how == "term" else scalar}
+    register(
+        Operator(name, "-x", range(1, 2), frozenset({"float"}), lambda t, a: "float32", attributes=sizes, **meaning)
+    )
+    of = operator(lambda b, of, a: b.add("neg", b.add(name, of[0], **dict.fromkeys(sizes, b.shape(of[0])[0]))))
+    joint = Joint(copied(lambda i, n: i), (X,), {"tensor_in": X})
+    assert decided(joint, of).status is Status.PROVED
+    for n, covered in ((100, True), (101, False)):
+        refusal = joint.covers(of, joint.rule("the-joint", of), (TensorType("float32", (n,)),), {}, {"p_n": n})
+        assert (refusal == "") is covered and (covered or "is not what was read" in refusal), refusal
 
 
 def test_a_node_has_the_shapes_of_some_sizes() -> None:
