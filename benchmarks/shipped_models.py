@@ -50,7 +50,7 @@ def measure(name: str, proofs: Path) -> dict[str, Any]:
         given = ("--target", TARGETS, "--proofs", str(proofs), "-o", str(compiled))
         compiling, made = command("compile", str(model), *given)
         size = sum(p.stat().st_size for p in compiled.rglob("*") if p.is_file())
-        running, ran = command("run", str(compiled), "--random", "1", "--reference", "onnxruntime")
+        running, ran = command("run", str(compiled), "--random", "1", "--seed", "1", "--reference", "onnxruntime")
     operators = ran["operators"]
     return {
         "name": name,

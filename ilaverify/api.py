@@ -16,6 +16,7 @@ from ila_lang.mapping import TensorMapping
 
 from .catalogue import all_entries, find_campaign, find_mapping, find_simulator, find_subject, mappings
 from .checking import SOLVERS, Checked, check_file, check_model, files_in
+from .errors import UsageError
 
 if TYPE_CHECKING:
     from ir_semantics.graph.types import Array
@@ -137,17 +138,31 @@ def load(directory: Path | str) -> Compiled:
     return load_compiled(Path(directory))
 
 
-def run(compiled: Compiled, inputs: Mapping[str, Array]) -> Comparison:
-    """A compiled model on the simulators, beside the same graph on the host, with errors and proved bounds.
+def run(
+    compiled: Compiled,
+    inputs: Mapping[str, Array],
+    *,
+    labels: Array | None = None,
+    reference: str = "host",
+    jobs: int = 1,
+) -> Comparison:
+    """A compiled model on the simulators, beside a reference ("host" or "onnxruntime"), with errors and proved bounds.
 
-    Raises GraphError where inputs do not fit.
+    ``inputs`` are one sample, or several along a further first axis, which are run in ``jobs`` processes; ``labels``
+    are the right answers of each.  Raises UsageError where inputs or labels do not fit, and MachinesError where a
+    process ends without an answer, again and again.
     """
     from rewrites.compiler.artefact.model import Compiled
 
-    from .comparison import compare
+    from .datasets import dataset_of
+    from .proving.dataset_runs import Work, parts, whole
 
     _require("what is run", compiled, Compiled, "a compiled model, of compile() or load()")
-    return compare(compiled.graph, compiled.implementations, inputs, certified=compiled.proof.certificates)
+    _require("jobs", jobs, int, "a number of processes")
+    if jobs < 1 or reference not in ("host", "onnxruntime"):
+        raise UsageError(f"jobs must be 1 or more, and reference host or onnxruntime; not {jobs} and {reference!r:.60}")
+    work = Work(compiled, dataset_of(compiled.graph, inputs, labels), reference)
+    return whole(work, dict(parts(work, jobs, results=True)))
 
 
 def _require(what: str, value: object, kind: type | tuple[type, ...], text: str) -> None:

@@ -12,14 +12,14 @@ up to rounding of relative size 2^-53 for each operation.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, astuple, dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ir_semantics.graph.ir import Graph
 from ir_semantics.graph.run import steps
-from ir_semantics.graph.types import Array
+from ir_semantics.graph.types import Array, TensorType
 from rewrites.claims.names import bound_name
 from rewrites.compiler.artefact.origins import origin_text
 from rewrites.compiler.artefact.running import Ran, run_compiled
@@ -34,7 +34,7 @@ _DECLARED = "declared"
 class Cut:
     """Numbers of an operand that lay beyond its format, and were cut to its end: ``count`` of ``of``.
 
-    Those of a ``constant`` were cut when the model was compiled, whatever the inputs are.
+    ``of`` is for one sample.  Those of a ``constant`` were cut when the model was compiled, whatever the inputs are.
     """
 
     operand: str
@@ -45,13 +45,13 @@ class Cut:
 
 @dataclass(frozen=True)
 class NodeComparison:
-    """An accelerator operator in a run.
+    """An accelerator operator in a run; of several samples, in the one that comes nearest to its bound.
 
     Errors are the largest distances of elements: ``own`` on quantised operands and ``given`` on given ones, each with
     its bound (None where there is none; ``reason`` says why), ``reference`` from the host's run, whose largest
     magnitude is ``scale``.  ``theorem`` is the claim that proves ``own_bound``; without one it is declared, as
     ``given_bound`` always is: what rounding the operands may change is derived by hand.  ``cuts`` are operands with
-    numbers beyond their format.
+    numbers beyond their format.  ``cuts`` and ``seconds`` are of all samples, everything else is of the ``sample``.
     """
 
     number: int
@@ -69,6 +69,25 @@ class NodeComparison:
     cuts: tuple[Cut, ...]
     seconds: float
     theorem: str = ""
+    sample: int = 0
+
+    @property
+    def _severity(self) -> tuple[int, float]:
+        """How bad the errors are: beyond a bound, unrelated, without a bound, within; then the nearest to the bound."""
+        pairs = [(self.own, self.own_bound), (self.given, self.given_bound)]
+        known = [(e, b) for e, b in pairs if b is not None] or [(self.own, self.scale)]
+        nearest = max(0.0 if e == 0 else e / b if b > 0 and e == e else np.inf for e, b in known)
+        return (3 if self.inside is False else 2 if self.unrelated else int(self.inside is None)), nearest
+
+    def joined(self, later: NodeComparison) -> NodeComparison:
+        """The operator in these samples and in later ones."""
+        cuts = {cut.operand: cut for cut in self.cuts}
+        for cut in later.cuts:
+            before = cuts.get(cut.operand)
+            cuts[cut.operand] = cut if before is None or cut.constant else replace(cut, count=before.count + cut.count)
+        worse = later if later._severity > self._severity else self
+        ordered = tuple(sorted(cuts.values(), key=lambda cut: cut.operand))
+        return replace(worse, cuts=ordered, seconds=self.seconds + later.seconds)
 
     @property
     def cut(self) -> bool:
@@ -115,6 +134,7 @@ class NodeComparison:
             "beyond_calibration": self.cut,
             "inside": self.inside,
             "unrelated": self.unrelated,
+            "sample": self.sample,
             "seconds": round(self.seconds, 4),
         }
 
@@ -133,6 +153,16 @@ class OutputComparison:
     differing: int
     elements: int
     discrete: bool
+
+    def joined(self, later: OutputComparison) -> OutputComparison:
+        """The output in these samples and in later ones."""
+        return replace(
+            self,
+            error=float(np.maximum(self.error, later.error)),  # NaN, where either is
+            scale=float(np.maximum(self.scale, later.scale)),
+            differing=self.differing + later.differing,
+            elements=self.elements + later.elements,
+        )
 
     @property
     def unrelated(self) -> bool:
@@ -162,17 +192,84 @@ class OutputComparison:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """A run: results, accelerator operators in order, outputs beside the reference, and seconds.
+class Answers:
+    """Answers that an output gives: where the scores along its last axis are highest, or its integers themselves.
 
-    ``seconds`` is the time of the compiled model alone, ``device_seconds`` that of accelerator operators in it.
+    Of all of them, those ``as_reference`` are the reference's; those ``as_labelled`` are right, as
+    ``reference_as_labelled`` of the reference's are.  Without labels both are None.  Scores with a NaN are wrong.
+    """
+
+    output: str
+    count: int
+    as_reference: int
+    as_labelled: int | None
+    reference_as_labelled: int | None
+
+    def joined(self, later: Answers) -> Answers:
+        """The answers in these samples and in later ones."""
+        pairs = zip(astuple(self)[1:], astuple(later)[1:], strict=True)
+        sums: list[Any] = [None if a is None else a + b for a, b in pairs]
+        return Answers(self.output, *sums)
+
+    def text(self, reference: str) -> str:
+        """How many there are of which, in words."""
+
+        def part(count: int) -> str:
+            return f"{count} of {self.count} ({100 * count / self.count:.1f} %)"
+
+        if self.as_labelled is None or self.reference_as_labelled is None:
+            return f"answers as {reference}: {part(self.as_reference)}"
+        return (
+            f"answers as labelled: {part(self.as_labelled)}; {reference}: {part(self.reference_as_labelled)}; "
+            f"both alike: {part(self.as_reference)}"
+        )
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A run: results, accelerator operators in order, outputs beside the reference, their answers, and seconds.
+
+    ``seconds`` is the time of the compiled model alone on all ``samples``, ``device_seconds`` that of accelerator
+    operators in it, ``fastest`` that of the fastest sample.  Results of several samples have them along a first axis,
+    in place of one of extent 1.
     """
 
     results: Mapping[str, Array]
     nodes: tuple[NodeComparison, ...]
     outputs: tuple[OutputComparison, ...]
+    answers: tuple[Answers, ...]
     seconds: float
     device_seconds: float
+    fastest: float
+    samples: int = 1
+
+    def joined(self, later: Comparison) -> Comparison:
+        """The run of these samples and of later ones, without their results."""
+        return Comparison(
+            {},
+            tuple(a.joined(b) for a, b in zip(self.nodes, later.nodes, strict=True)),
+            tuple(a.joined(b) for a, b in zip(self.outputs, later.outputs, strict=True)),
+            tuple(a.joined(b) for a, b in zip(self.answers, later.answers, strict=True)),
+            self.seconds + later.seconds,
+            self.device_seconds + later.device_seconds,
+            min(self.fastest, later.fastest),
+            self.samples + later.samples,
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """All but results, for :meth:`from_json`."""
+        return asdict(replace(self, results={}))
+
+    @classmethod
+    def from_json(cls, told: dict[str, Any]) -> Comparison:
+        """The comparison without results; raises TypeError, KeyError or ValueError where it is none."""
+        nodes = (
+            NodeComparison(**{**n, "mappings": tuple(n["mappings"]), "cuts": tuple(Cut(**c) for c in n["cuts"])})
+            for n in told["nodes"]
+        )
+        outputs = (OutputComparison(**o) for o in told["outputs"])
+        answers = (Answers(**a) for a in told["answers"])
+        return cls(**told | {"nodes": tuple(nodes), "outputs": tuple(outputs), "answers": tuple(answers)})
 
     @property
     def unrelated(self) -> tuple[OutputComparison, ...]:
@@ -203,11 +300,14 @@ def compare(
     devices: Devices | None = None,
     *,
     certified: Collection[str] | None = None,
+    labels: Array | None = None,
+    sample: int = 0,
 ) -> Comparison:
-    """Runs a compiled graph, and the same graph on the host for comparison.
+    """Runs a compiled graph on one sample, and the same graph on the host for comparison.
 
     ``certified`` are claims that hold a certificate: a bound that is derived from another one does not count.  Without
-    it all bounds do.  ``reference`` are outputs that the results are compared with; the host's without it.  Raises
+    it all bounds do.  ``reference`` are outputs that the results are compared with; the host's without it.  ``labels``
+    are the answers that are right, and ``sample`` is the number that operators are told with.  Raises
     GraphError for inputs that do not fit, and ValueError where ``reference`` lacks an output or has another shape.
     """
     host = steps(graph, inputs)
@@ -220,12 +320,36 @@ def compare(
         seconds += ran.seconds
         if ran.executed is not None:
             device += ran.seconds
-            nodes.append(_node(graph, implementations[ran.number], ran, value, certified))
+            nodes.append(replace(_node(graph, implementations[ran.number], ran, value, certified), sample=sample))
         if ran.number in outputs:
             results[ran.number], expected[ran.number] = ran.value, value
     named = {name: results[i] for name, i in graph.outputs.items()}
     beside = {name: expected[i] for name, i in graph.outputs.items()} if reference is None else reference
-    return Comparison(named, tuple(nodes), tuple(outputs_beside(named, beside)), seconds, device)
+    outside = tuple(outputs_beside(named, beside))
+    answers = tuple(
+        _answers(name, named[name], beside[name], labels)
+        for name, i in graph.outputs.items()
+        if answers_of(graph.nodes[i].type)
+    )
+    return Comparison(named, tuple(nodes), outside, answers, seconds, device, seconds)
+
+
+def answers_of(of: TensorType) -> int:
+    """How many answers an output of this type gives; 0 where it gives none."""
+    if of.kind == "float":
+        return of.elements // of.shape[-1] if of.shape and of.shape[-1] > 1 else 0
+    return 0 if of.kind == "bool" else of.elements
+
+
+def _answers(name: str, value: Array, reference: Array, labels: Array | None) -> Answers:
+    def told(of: Array) -> Array:
+        if of.dtype.kind != "f":
+            return of.reshape(-1)
+        return np.where(np.isnan(of).any(-1), -1, of.argmax(-1)).reshape(-1)
+
+    own, other = told(value), told(reference)
+    right = None if labels is None else [int(np.count_nonzero(x == labels.reshape(-1))) for x in (own, other)]
+    return Answers(name, own.size, int(np.count_nonzero(own == other)), *(right or (None, None)))
 
 
 def _bounds(implementation: Implementation, executed: Executed, certified: Collection[str] | None) -> Bounds:
@@ -312,9 +436,9 @@ def finite(value: float | None) -> float | str | None:
     return value if value is None or np.isfinite(value) else str(value)
 
 
-def lines_of(nodes: Sequence[NodeComparison]) -> list[str]:
+def lines_of(nodes: Sequence[NodeComparison], samples: int = 1) -> list[str]:
     """A table of accelerator operators for people."""
-    names = ("error", "bound", "vs host", "of")
+    names = ("error", "bound", "vs host", "of", *(["sample"] if samples > 1 else []))
     lines = [
         f"{'node':>5}  {'operator':<20}{'programs':>8}  " + "  ".join(f"{n:>9}" for n in names) + f"  {'s':>7}  from"
     ]
@@ -324,15 +448,18 @@ def lines_of(nodes: Sequence[NodeComparison]) -> list[str]:
         mark = {True: known, False: f"{known}: BEYOND ITS BOUND", None: f": no bound: {n.reason}"}[n.inside]
         lines.append(
             f"{n.number:>5}  {n.operator:<20}{n.calls:>8}  {n.own:>9.3g}  {bound:>9}  {n.reference:>9.3g}  "
-            f"{n.scale:>9.3g}  {n.seconds:>7.3f}  {n.origin}{mark}"
+            f"{n.scale:>9.3g}  {f'{n.sample:>9}  ' if samples > 1 else ''}{n.seconds:>7.3f}  {n.origin}{mark}"
         )
         for cut in n.cuts:
             when = ", when the model was compiled" if cut.constant else ""
+            of = cut.of if cut.constant else cut.of * samples
             lines.append(
-                f"{'':>7}{cut.count} of {cut.of} numbers of {cut.operand} were cut to the range of their format{when}"
+                f"{'':>7}{cut.count} of {of} numbers of {cut.operand} were cut to the range of their format{when}"
             )
         if n.cuts:
             bound = "no bound" if n.given_bound is None else f"the bound {n.given_bound:.3g}, {_DECLARED}"
             lines.append(f"{'':>7}on the operands as they were given, the error is {n.given:.3g}, and there is {bound}")
     lines.append("error and bound are on the operands as the accelerator got them, rounded and cut to its formats")
+    if samples > 1:
+        lines.append("errors are those of the sample in which an operator comes nearest to its bound; s is of all")
     return lines

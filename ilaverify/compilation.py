@@ -44,7 +44,8 @@ from rewrites.compiler.offload.rule_sets import is_rule_of
 from rewrites.compiler.offload.settings import Settings
 
 from .catalogue import find_backends
-from .errors import UsageError, require_proofs
+from .datasets import dataset_of
+from .errors import require_proofs
 from .identity import prover_identity
 from .version import VERSION
 
@@ -64,7 +65,7 @@ class Request:
 
     ``targets`` are accelerators, the preferred one first; ``proofs`` is a directory of certificates, ``recheck`` names
     solvers that answer their obligations again, ``store`` knows what proofs asked.  ``calibration`` are inputs
-    by name, see :func:`samples_of`.
+    by name, see :func:`.datasets.dataset_of`.
     """
 
     model: Path
@@ -103,7 +104,10 @@ def compile_model(
     targets, front_end = find_backends(request.targets), front_end_of(request.model)
     progress(f"reading {request.model}")
     graph, source = front_end.read(request.model, request.dimensions)
-    samples = None if request.calibration is None else samples_of(graph, request.calibration)
+    samples = None
+    if request.calibration is not None:
+        given = dataset_of(graph, request.calibration, what="calibration data of", finite=True)
+        samples = map(given.sample, range(given.count))
     needed = [name for name in claims_for(targets, exact=request.exact) if name in entries]
     progress(f"looking at {len(needed)} certificates in {request.proofs}")
     claims = {name: entries[name] for name in needed}
@@ -163,40 +167,6 @@ def _finite_json(calibration: Calibration) -> dict[str, Any]:
     document = calibration.as_json()
     ranges = {node: {n: v if isfinite(v) else str(v) for n, v in r.items()} for node, r in document["ranges"].items()}
     return {**document, "ranges": ranges}
-
-
-def samples_of(graph: Graph, arrays: Mapping[str, Array]) -> list[dict[str, Array]]:
-    """Inputs of a graph from arrays by name, each of the input's shape, or with a further first axis of samples.
-
-    Raises UsageError where an input is missing, or numbers of samples differ.
-    """
-    counts: dict[str, int] = {}
-    stacked: dict[str, Array] = {}
-    for name, number in graph.inputs.items():
-        of = graph.nodes[number].type
-        if name not in arrays:
-            raise UsageError(f"calibration data must have an array {name}, of {of} or several of these; it is missing")
-        given = arrays[name]
-        if given.shape == of.shape:
-            given = given[None]
-        if given.shape[1:] != of.shape or str(given.dtype) != of.dtype or not len(given):
-            raise UsageError(
-                f"calibration data of {name} must be {of} or several of these, not {given.dtype}{list(given.shape)}"
-            )
-        missing = given.size - np.count_nonzero(np.isfinite(given))
-        if missing:
-            raise UsageError(
-                f"calibration data of {name} must be finite numbers, and {missing} of {given.size} are NaN or infinite"
-                "; leave these samples out"
-            )
-        stacked[name], counts[name] = given, len(given)
-    unknown = sorted(set(arrays) - set(graph.inputs))
-    if unknown:
-        raise UsageError(f"calibration data must be of inputs ({', '.join(graph.inputs)}), not of {', '.join(unknown)}")
-    if len(set(counts.values())) != 1:
-        numbers = ", ".join(f"{name}: {n}" for name, n in counts.items())
-        raise UsageError(f"calibration data must have as many samples of each input; they have {numbers}")
-    return [{name: stacked[name][k] for name in stacked} for k in range(next(iter(counts.values())))]
 
 
 def _implementations(

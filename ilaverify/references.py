@@ -6,8 +6,10 @@ the arithmetic that is named with each.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -55,24 +57,30 @@ def widened(graph: Graph) -> Graph:
     return Graph(tuple(nodes), graph.inputs, graph.outputs, constants, graph.origins)
 
 
-def run_onnx(model: bytes | Path, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """The outputs of an ONNX model by onnxruntime on the processor.
+def run_onnx(model: bytes, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """The outputs of an ONNX model by onnxruntime, on one core of the processor.
 
     Raises UsageError where onnxruntime is not installed, or refuses the model or its inputs.
     """
     try:
-        import onnxruntime
+        session = _session(model, os.getpid())
+        names = [output.name for output in session.get_outputs()]
+        return dict(zip(names, session.run(names, dict(inputs)), strict=True))
     except ImportError as error:
         raise UsageError(
             "--reference onnxruntime needs the package onnxruntime, which is not installed; "
             "pip install ilaverify[compare], or use --reference host"
         ) from error
-    try:
-        options = onnxruntime.SessionOptions()
-        options.log_severity_level = 4  # exceptions say what is wrong
-        given = model if isinstance(model, bytes) else str(model)
-        session = onnxruntime.InferenceSession(given, options, providers=["CPUExecutionProvider"])
-        names = [output.name for output in session.get_outputs()]
-        return dict(zip(names, session.run(names, dict(inputs)), strict=True))
     except Exception as error:  # the runtime's errors have no common class
         raise UsageError(f"onnxruntime must run the model, and fails: {error}") from error
+
+
+@lru_cache(1)
+def _session(model: bytes, process: int) -> Any:
+    """A session of this ``process``: one of its parent must not be used after a fork."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4  # exceptions say what is wrong
+    options.intra_op_num_threads = options.inter_op_num_threads = 1  # results do not depend on the machine's cores
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])

@@ -1,7 +1,8 @@
-"""Files for the command line: ``python -m examples.digits DIR`` writes ``calibration.npz`` and ``image.npz`` there.
+"""Files for the command line: ``python -m examples.digits DIR`` writes them there.
 
-The first has the training images from which number formats are chosen, the second an image held out.  With ``--images``
-the images are taken from scikit-learn (extra ``train``) again, and ``digits.npz`` is written.
+``calibration.npz`` has the training images from which number formats are chosen, ``image.npz`` an image held out, and
+``test.npz`` all of them with their labels.  With ``--images`` the images are taken from scikit-learn (extra ``train``)
+again, and ``digits.npz`` is written.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ def main() -> None:
     np.savez(options.directory / "calibration.npz", image=as_input(digits.calibration_images)[:, None])
     chosen = slice(options.number, options.number + 1)
     np.savez(options.directory / "image.npz", image=as_input(digits.test_images[chosen]))
+    np.savez(options.directory / "test.npz", image=as_input(digits.test_images), labels=digits.test_labels)
     print(f"image {options.number} is a {digits.test_labels[options.number]}")
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ilaverify.errors import EXIT_INTERRUPTED, EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 
 from .arguments import add_cluster, cluster_of, count, place, require_writable, seed
+from .progress import Line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -342,29 +342,22 @@ def _show_array(array: Any) -> str:
     return f"{shape}: {shown}{more}{rest}"
 
 
-class _Progress:
+class _Progress(Line):
     """One line on a terminal that says how far the campaign is."""
 
     def __init__(self, examples: int) -> None:
-        self.on = sys.stderr.isatty()
+        super().__init__()
         self.examples = examples
-        self.last = 0.0
 
     def __call__(self, phase: Phase, runs: int, samples: list[Sample]) -> None:
-        now = time.monotonic()
-        if not self.on or now - self.last < 0.1:
-            return
-        self.last = now
-        if phase != "examples":
-            text = f"{runs:>4} runs  {phase}"
-        else:
-            errors = [s.error for s in samples if s.error is not None]
-            violating = sum(s.violation is not None for s in samples)
-            text = f"{runs:>4}/{self.examples} examples  {violating} violations"
-            if errors:
-                text += f"  mean error {100 * sum(errors) / len(errors):.3f} %  worst {100 * max(errors):.3f} %"
-        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+        self.show(lambda: self._text(phase, runs, samples))
 
-    def clear(self) -> None:
-        if self.on:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+    def _text(self, phase: Phase, runs: int, samples: list[Sample]) -> str:
+        if phase != "examples":
+            return f"{runs:>4} runs  {phase}"
+        errors = [s.error for s in samples if s.error is not None]
+        violating = sum(s.violation is not None for s in samples)
+        text = f"{runs:>4}/{self.examples} examples  {violating} violations"
+        if errors:
+            text += f"  mean error {100 * sum(errors) / len(errors):.3f} %  worst {100 * max(errors):.3f} %"
+        return text

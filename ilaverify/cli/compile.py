@@ -135,20 +135,19 @@ def _compile(options: argparse.Namespace) -> int:
 
     from ilaverify.catalogue import all_entries
     from ilaverify.compilation import Request, compile_model
+    from ilaverify.datasets import read_arrays
     from ir_semantics.graph.types import GraphError
     from reports.store import ProofStore, StoreError, default_store
     from rewrites.compiler.artefact.model import write_compiled
     from rewrites.compiler.artefact.summary import summary_text
     from rewrites.compiler.codegen import Options
 
-    from .run import read_arrays
-
     request = Request(
         options.model,
         targets,
         options.proofs,
         dimensions,
-        None if options.calibrate is None else read_arrays(options.calibrate, "calibration data"),
+        None if options.calibrate is None else read_arrays(options.calibrate, "calibration data")[0],
         options.exact,
         options.cost,
         Options(as_published=options.as_published, chosen=_chosen(options, targets)),

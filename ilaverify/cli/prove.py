@@ -24,6 +24,7 @@ from . import report as cli_report
 from .arguments import add_cluster, cluster_of, count, megabytes, place, require_writable, seconds, seed
 from .compile import targets_of
 from .outcomes import RESULT_SCHEMA, chosen_entries, exit_code_of, name_width, outcome_json, show_outcome
+from .progress import Line
 
 if TYPE_CHECKING:
     from ilaverify.proving.cluster import Cluster
@@ -258,11 +259,11 @@ def _tell(outcome: ProofOutcome, width: int, notes: set[str], options: argparse.
         print(show_outcome(outcome, width), flush=True)
 
 
-class _Progress:
+class _Progress(Line):
     """One line on a terminal: how many are done, and what runs."""
 
     def __init__(self, names: list[str]) -> None:
-        self.on = sys.stderr.isatty()
+        super().__init__()
         self.total, self.done = len(names), 0
         self.running: dict[str, float] = {}
 
@@ -275,14 +276,9 @@ class _Progress:
         self.done += 1
         self._draw()
 
-    def clear(self) -> None:
-        if self.on:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-
     def _draw(self) -> None:
-        if self.on:
-            text = f"{self.done}/{self.total} done; running: {', '.join(self.running)}"
-            print(f"\r\x1b[K{text[:100]}", end="", file=sys.stderr, flush=True)
+        text = f"{self.done}/{self.total} done; running: {', '.join(self.running)}"
+        self.show(lambda: text[:100], often=True)
 
 
 # -- what is written ----------------------------------------------------------------------------------

@@ -1,8 +1,9 @@
 """The verb ``run``: a compiled model on the simulators, beside a reference and the proved bounds.
 
 Exit codes: 0 no operator is beyond its bound, 1 one is, 2 an operator got numbers that were cut because calibration
-did not foresee them, or an output, or an operator without a bound, is as far from the reference as that is large, 64
-bad usage (a damaged directory included).
+did not foresee them, or an output, or an operator without a bound, is as far from the reference as that is large, or
+samples have no result, 64 bad usage (a damaged directory included), 130 interrupted (what there is is shown and
+written).
 
 What is computed here are results, errors and bounds.  Certificates and the equality are what the directory says.
 """
@@ -11,29 +12,32 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ilaverify.errors import EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
+from ilaverify.errors import EXIT_INTERRUPTED, EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 
-from .arguments import count, require_writable, seed
+from .arguments import add_cluster, cluster_of, count, require_writable, seed
+from .progress import Line
 
 if TYPE_CHECKING:
     from ilaverify.comparison import Comparison
-    from ir_semantics.graph.types import Array
+    from ilaverify.proving.cluster import Cluster
     from rewrites.compiler.artefact.model import Compiled
-    from rewrites.compiler.codegen import Devices
 
-RESULT_SCHEMA = "ilaverify-run-2"
+RESULT_SCHEMA = "ilaverify-run-3"
 """Version of the JSON that a run prints."""
 
 UNCHECKED = "as the directory says, not checked here"
 
-
-MOST_BYTES = (1 << 31) - 1
-"""Bytes of a file of arrays: as many as a model may have."""
+_PROGRESS_SECONDS = 30.0
+"""Without a terminal, how often a line says how far a run is."""
 
 
 def add_parser(verbs: Any) -> None:
@@ -41,113 +45,128 @@ def add_parser(verbs: Any) -> None:
     parser: argparse.ArgumentParser = verbs.add_parser(
         "run",
         help="run a compiled model on the simulators, and compare it with a reference and with proved bounds",
-        description="Runs accelerator operators by their programs on simulators, and the others on the host.",
+        description="Runs accelerator operators by their programs on simulators, and the others on the host, on one "
+        "sample or on many.",
         epilog="exit codes: 0 no operator is beyond its proved bound, 1 one is, 2 inputs are beyond what calibration "
         "foresaw and numbers were cut, or an output, or an operator without a bound, is as far from the reference as "
-        "that is large, 64 bad usage",
+        "that is large, or samples have no result, 64 bad usage, 130 interrupted (what there is is shown and written)",
     )
     parser.add_argument("directory", type=Path, metavar="DIR", help="as ilaverify compile writes it")
-    parser.add_argument("--input", type=Path, metavar="X.npz", help="an array for each input, by name")
     parser.add_argument(
-        "--random", type=seed, metavar="SEED", help="one random input in place of --input, from this seed"
+        "--inputs",
+        type=Path,
+        metavar="X.npz",
+        help="an array for each input, by name, or X.npy for the only one; of one sample, or of samples along a first "
+        "axis; labels may be in an array of that name",
     )
+    parser.add_argument("--labels", type=Path, metavar="Y.npy", help="the right answers of samples, as integers")
+    parser.add_argument("--random", type=count, metavar="N", help="N random samples in place of --inputs")
+    parser.add_argument("--seed", type=seed, metavar="S", help="of --random; default: 0")
     parser.add_argument("--reference", default="host", choices=("host", "onnxruntime"), help="default: host")
-    parser.add_argument(
-        "--repeat", type=count, metavar="N", help="run N times more, for the time of a run when simulators are warm"
-    )
+    parser.add_argument("--jobs", type=count, default=os.cpu_count() or 1, metavar="N", help="default: processors")
+    add_cluster(parser)
     parser.add_argument("--output", type=Path, metavar="Y.npz", help="write the outputs")
     parser.add_argument("--json", action="store_true", help="machine-readable output")
     parser.set_defaults(run=_run)
 
 
-def read_arrays(path: Path, what: str) -> dict[str, Array]:
-    """The arrays in a file; raises UsageError where it is none."""
-    from ila_lang.text.files import FileRefused, read_at_most
-    from rewrites.compiler.artefact.arrays import arrays_of
-    from rewrites.compiler.artefact.errors import ArtefactError
-
-    try:
-        return arrays_of(str(path), read_at_most(path, what, MOST_BYTES))
-    except FileRefused as error:
-        raise UsageError(str(error)) from error
-    except ArtefactError as error:
-        raise UsageError(f"{error}; write it with numpy.savez") from error
-
-
 def _run(options: argparse.Namespace) -> int:
-    from ilaverify.comparison import compare
-    from ilaverify.loading import load_compiled
-    from ilaverify.references import run_onnx
-    from ir_semantics.graph.types import GraphError
-    from rewrites.compiler.artefact.errors import ArtefactError
-    from rewrites.compiler.codegen import Devices
-    from rewrites.compiler.codegen.calibration import drawn_inputs
-
-    if (options.input is None) == (options.random is None):
-        raise UsageError("run must be given either --input X.npz or --random SEED")
+    if (options.inputs is None) == (options.random is None):
+        raise UsageError("run must be given either --inputs X.npz or --random N")
+    if options.seed is not None and options.random is None:
+        raise UsageError("--seed draws inputs; give --random N as well, or leave --seed out")
     if options.output is not None:
         require_writable("--output", options.output)
+    with cluster_of(options) as cluster:
+        return _run_on(cluster, options)
+
+
+def _run_on(cluster: Cluster | None, options: argparse.Namespace) -> int:
+    from ilaverify.proving.dataset_runs import Source, load, parts, whole
+    from ilaverify.proving.workers import MachinesError
+
+    def named(path: Path) -> str:
+        return str(path if cluster is None else path.absolute())
+
+    inputs, labels = (path and named(path) for path in (options.inputs, options.labels))
+    source = Source(named(options.directory), inputs, labels, options.random or 0, options.seed or 0, options.reference)
     started = time.perf_counter()
-    compiled = load_compiled(options.directory)
-    loading = time.perf_counter() - started
-    if options.input is not None:
-        inputs = read_arrays(options.input, "inputs")
-    else:
-        (inputs,) = drawn_inputs(compiled.graph, options.random, 1)
+    work = load(source)
+    loaded = time.perf_counter()
+    line = Line(_PROGRESS_SECONDS)
+    found: dict[int, Comparison] = {}
+    stopped: BaseException | None = None
     try:
-        reference = None if options.reference == "host" else run_onnx(compiled.model.source.as_onnx(), inputs)
-        devices = Devices()
-        comparison = compare(
-            compiled.graph, compiled.implementations, inputs, reference, devices, certified=compiled.proof.certificates
-        )
-        again = [_seconds(compiled, inputs, devices) for _ in range(options.repeat or 0)]
-    except (ArtefactError, GraphError) as error:
-        raise UsageError(str(error)) from error
+        with closing(parts(work, options.jobs, cluster, results=options.output is not None)) as run:
+            for first, part in run:
+                found[first] = part
+                line.show(lambda: f"{sum(p.samples for p in found.values())} of {work.dataset.count} samples")
+    except (KeyboardInterrupt, MachinesError) as error:
+        if not found:
+            raise
+        stopped = error
+    finally:
+        line.clear()
+    result = whole(work, found)
+    told = _Told(options, work.compiled, result, work.dataset.count, loaded - started, time.perf_counter() - loaded)
     written = []
     if options.output is not None:
         from reports.certificate import write_atomically
         from rewrites.compiler.artefact.arrays import npz_bytes
 
-        write_atomically(options.output, npz_bytes(comparison.results))
+        write_atomically(options.output, npz_bytes(result.results))
         written.append(str(options.output))
     if options.json:
-        document = _json(compiled, comparison, options, loading, again)
-        print(json.dumps({**document, "written": written}, indent=2, sort_keys=True))
+        print(json.dumps({**_json(told), "written": written}, indent=2, sort_keys=True))
     else:
-        for line in _lines(compiled, comparison, options, loading, again):
-            print(line)
+        for text in _lines(told):
+            print(text)
         for path in written:
             print(f"written   {path}")
-    if comparison.first_outside is not None:
+    if stopped is not None:
+        interrupted = isinstance(stopped, KeyboardInterrupt)
+        reason = "interrupted" if interrupted else stopped
+        print(f"ilaverify: {reason}; {result.samples} of {work.dataset.count} samples are shown", file=sys.stderr)
+        return EXIT_INTERRUPTED if interrupted else EXIT_UNPROVED
+    if result.first_outside is not None:
         return EXIT_REFUTED
-    return EXIT_UNPROVED if comparison.unrelated or comparison.wrapped or comparison.cut else EXIT_PROVED
+    return EXIT_UNPROVED if result.unrelated or result.wrapped or result.cut else EXIT_PROVED
 
 
-def _seconds(compiled: Compiled, inputs: Mapping[str, Array], devices: Devices) -> float:
-    """The time of another run, without a reference."""
-    from rewrites.compiler.artefact.running import run_compiled
+@dataclass(frozen=True)
+class _Told:
+    """What is told: a result of some samples ``of`` all, and seconds of loading and of running on the clock."""
 
-    return sum(ran.seconds for ran in run_compiled(compiled.graph, compiled.implementations, inputs, devices))
+    options: argparse.Namespace
+    compiled: Compiled
+    result: Comparison
+    of: int
+    loading: float
+    running: float
 
 
-def _lines(
-    compiled: Compiled, result: Comparison, options: argparse.Namespace, loading: float, again: Sequence[float]
-) -> Iterator[str]:
+def _lines(told: _Told) -> Iterator[str]:
     from ilaverify.comparison import lines_of
     from rewrites.compiler.artefact.origins import printable
     from rewrites.compiler.artefact.summary import CAVEATS, equality_text
 
-    targets = ", ".join(compiled.targets)
-    yield f"{printable(compiled.model.name)} on {targets}: {len(result.nodes)} operators on accelerators"
+    options, compiled, result = told.options, told.compiled, told.result
+    targets, many = ", ".join(compiled.targets), told.of > 1
+    samples = f", {result.samples} of {told.of} samples" if many else ""
+    yield f"{printable(compiled.model.name)} on {targets}: {len(result.nodes)} operators on accelerators{samples}"
     yield ""
-    yield from lines_of(result.nodes)
+    yield from lines_of(result.nodes, result.samples)
     yield ""
     yield f"outputs beside {options.reference}"
     for output in result.outputs:
         yield f"  {printable(output.name)}: {output.text}"
-    yield f"time      {result.seconds:.2f} s, accelerators {result.device_seconds:.2f} s of it; loading {loading:.2f} s"
-    if again:
-        yield f"again     {min(again):.2f} s, the fastest of {len(again)} more runs"
+    for answers in result.answers:
+        yield f"  {printable(answers.output)}: {answers.text(options.reference)}"
+    yield (
+        f"time      {result.seconds:.2f} s, accelerators {result.device_seconds:.2f} s of it; "
+        f"loading {told.loading:.2f} s"
+        + (f"; the fastest sample {result.fastest:.3f} s; all, with references, {told.running:.2f} s" if many else "")
+    )
     yield ""
     yield f"{UNCHECKED}; ilaverify check {printable(str(options.directory))} does"
     yield f"  equality  {equality_text(compiled.proof.equality)}"
@@ -159,7 +178,9 @@ def _lines(
     yield ""
     outside = result.first_outside
     if outside is not None:
-        yield f"BEYOND ITS BOUND: node {outside.number} ({outside.operator}) is the first operator that leaves it"
+        where = f", in sample {outside.sample} most" if many else ""
+        beyond = f"node {outside.number} ({outside.operator}) is the first operator that leaves it"
+        yield f"BEYOND ITS BOUND: {beyond}{where}"
     else:
         within = sum(n.inside is True and not n.cut for n in result.nodes)
         others = sum(n.inside is None for n in result.nodes)
@@ -189,26 +210,28 @@ def _lines(
         )
 
 
-def _json(
-    compiled: Compiled, comparison: Comparison, options: argparse.Namespace, loading: float, again: Sequence[float]
-) -> Mapping[str, Any]:
-    outside = comparison.first_outside
+def _json(told: _Told) -> Mapping[str, Any]:
+    compiled, result = told.compiled, told.result
+    outside = result.first_outside
     return {
         "schema": RESULT_SCHEMA,
         "model": compiled.model.name,
         "digest": compiled.digest,
         "targets": list(compiled.targets),
-        "reference": options.reference,
-        "operators": [n.as_json() for n in comparison.nodes],
-        "outputs": [o.as_json() for o in comparison.outputs],
+        "reference": told.options.reference,
+        "samples": {"number": told.of, "done": result.samples},
+        "operators": [n.as_json() for n in result.nodes],
+        "outputs": [o.as_json() for o in result.outputs],
+        "answers": [asdict(a) for a in result.answers],
         "first_outside": None if outside is None else outside.number,
         "as_the_directory_says": {
             "note": UNCHECKED,
             "equality": compiled.proof.equality.value,
             "certificates": {name: c.digest for name, c in compiled.proof.certificates.items()},
         },
-        "seconds": round(comparison.seconds, 4),
-        "accelerator_seconds": round(comparison.device_seconds, 4),
-        "loading_seconds": round(loading, 4),
-        "again_seconds": [round(seconds, 4) for seconds in again],
+        "seconds": round(result.seconds, 4),
+        "accelerator_seconds": round(result.device_seconds, 4),
+        "fastest_seconds": round(result.fastest, 4),
+        "loading_seconds": round(told.loading, 4),
+        "running_seconds": round(told.running, 4),
     }

@@ -213,10 +213,13 @@ class Cluster:
 
 def _call(task: Task) -> dict[str, Any]:
     """A task as JSON."""
-    run = task.run
+    return {"name": task.name, "call": _named(task.run), "prepare": task.prepare and _named(task.prepare)}
+
+
+def _named(run: Callable[[], object]) -> list[Any]:
     if not isinstance(run, partial) or run.keywords:
-        raise TypeError(f"{task.name} must run a partial of a function, with arguments in their order, on a cluster")
-    return {"name": task.name, "function": [run.func.__module__, run.func.__name__], "arguments": run.args}
+        raise TypeError(f"{run} must be a partial of a function, with arguments in their order, to run on a cluster")
+    return [run.func.__module__, run.func.__name__, run.args]
 
 
 def _difference(answer: Any, ours: Mapping[str, str]) -> str:

@@ -20,6 +20,7 @@ from functools import partial
 from importlib import import_module
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
+from typing import Any
 
 from .workers import POLL_SECONDS, Ended, Task, run_tasks
 
@@ -144,9 +145,14 @@ def _answers(connection: Connection, modules: Sequence[str]) -> Iterator[str]:
             for name in read_provers():
                 import_module(name)  # here, and not for each task
             ready = True
-        tasks = [
-            Task(task["name"], partial(_function(*task["function"]), *task["arguments"])) for task in request["tasks"]
-        ]
+        try:
+            for task in request["tasks"]:
+                if task["prepare"]:
+                    _call(*task["prepare"])()
+        except Exception as error:  # likewise
+            yield _text(refused=f"{type(error).__name__}: {error}", environment=found)
+            continue
+        tasks = [Task(task["name"], _call(*task["call"])) for task in request["tasks"]]
         limits = {"jobs": 1, "timeout": request["timeout"], "memory": request["memory"]}
         try:
             # the worker sends nothing while it waits, except to stop; its end looks alike
@@ -160,9 +166,8 @@ def _answers(connection: Connection, modules: Sequence[str]) -> Iterator[str]:
         yield _text(ended)
 
 
-def _function(module: str, name: str) -> Callable[..., str]:
-    function: Callable[..., str] = getattr(import_module(module), name)
-    return function
+def _call(module: str, name: str, arguments: Sequence[Any]) -> Callable[[], Any]:
+    return partial(getattr(import_module(module), name), *arguments)
 
 
 if __name__ == "__main__":

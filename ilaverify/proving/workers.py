@@ -52,7 +52,10 @@ class Machines(Protocol):
 
 @dataclass(frozen=True)
 class Limits:
-    """What a run may use: processes at once, or a cluster; seconds and megabytes of address space for each claim."""
+    """What a run may use: processes at once, or a cluster; seconds and megabytes of address space for each task.
+
+    With 0 megabytes there is no limit of them.
+    """
 
     jobs: int = 1
     timeout: float = 300.0
@@ -62,10 +65,11 @@ class Limits:
 
 @dataclass(frozen=True)
 class Task:
-    """A name, and what to run for its text."""
+    """A name, and what to run for its text; on a cluster, ``prepare`` is run before, where processes are forked."""
 
     name: str
     run: Callable[[], str]
+    prepare: partial[None] | None = None
 
 
 @dataclass(frozen=True)
@@ -244,14 +248,18 @@ def _finished(one: _Running, memory: int) -> Ended:
     if code is not None and code < 0:
         failure = f"its process was ended by {_signal_name(-code)}"
         if "bad_alloc" in last or "memory" in last.lower() or -code == signal.SIGKILL:
-            failure += f"; probably out of memory (limit {memory} MB, --memory)"
+            failure += f"; probably out of memory{_memory(memory)}"
         elif -code in _WITHOUT_MEMORY:
-            failure += f", as where memory ends (limit {memory} MB, --memory), or by a crash"
+            failure += f", as where memory ends{_memory(memory)}, or by a crash"
         elif -code == signal.SIGXCPU:
             failure += "; it used more processor time than --timeout allows"
     else:
         failure = f"its process ended with exit code {code}"
     return Ended(one.task.name, None, failure + noted + (f": {last}" if last else ""), seconds, known)
+
+
+def _memory(limit: int) -> str:
+    return f" (limit {limit} MB, --memory)" if limit else ""
 
 
 def _signal_name(number: int) -> str:
@@ -273,14 +281,15 @@ def _child(task: Task, files: tuple[IO[bytes], IO[bytes], IO[bytes], IO[bytes]],
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     os.dup2(errors.fileno(), 2)
     _limit(resource.RLIMIT_CORE, 0)
-    _limit(resource.RLIMIT_AS, memory * _MEGABYTE)
+    if memory:
+        _limit(resource.RLIMIT_AS, memory * _MEGABYTE)
     _limit(resource.RLIMIT_CPU, int(2 * timeout) + 10, 5)  # a process that outlives its supervisor ends all the same
     gc.freeze()  # memory from before the fork stays shared while it is not touched
     gc.set_threshold(_NEW_OBJECTS)
     try:
         said = ["done", task.run()]
     except MemoryError:
-        said = ["failed", f"out of memory (limit {memory} MB, --memory)"]
+        said = ["failed", f"out of memory{_memory(memory)}"]
     except BaseException as error:  # whatever it was, it is what the report says
         said = ["failed", f"{type(error).__name__}: {error}"]
     answer.write(json.dumps(said).encode())

@@ -13,7 +13,7 @@ from examples.digits.__main__ import main
 from examples.digits.data import CALIBRATION, TESTS, digest_of, order, write
 from examples.digits.network import export, shapes
 from examples.digits.train import FILE
-from ilaverify.cli.run import read_arrays
+from ilaverify.datasets import read_arrays
 from ir_semantics.graph import Graph, run
 from ir_semantics.onnx import import_model
 
@@ -104,10 +104,14 @@ def test_inputs_are_written_as_the_command_line_reads_them(
     main()
     digits = load()
     assert capsys.readouterr().out == f"image 7 is a {digits.test_labels[7]}\n"
-    (calibration,) = read_arrays(tmp_path / "new/calibration.npz", "inputs").values()
+    calibration = read_arrays(tmp_path / "new/calibration.npz", "inputs")[0]["image"]
     assert calibration.shape == (CALIBRATION, 1, 1, 8, 8)
     assert np.array_equal(calibration[:, 0], as_input(digits.calibration_images))
-    assert np.array_equal(read_arrays(tmp_path / "new/image.npz", "inputs")["image"], as_input(digits.test_images[7:8]))
+    image = read_arrays(tmp_path / "new/image.npz", "inputs")[0]["image"]
+    assert np.array_equal(image, as_input(digits.test_images[7:8]))
+    tests = read_arrays(tmp_path / "new/test.npz", "inputs")[0]
+    assert np.array_equal(tests["image"], as_input(digits.test_images))
+    assert np.array_equal(tests["labels"], digits.test_labels)
 
 
 def test_an_image_that_there_is_not(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

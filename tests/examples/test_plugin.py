@@ -201,7 +201,7 @@ def test_from_proofs_to_a_run(chip: Run, tmp_path: Path) -> None:
     inputs = draw.normal(size=(5, 1500)).astype("float32")
     np.savez(tmp_path / "x.npz", x=inputs)
     result = tmp_path / "y.npz"
-    code, out, err = chip("run", compiled, "--input", str(tmp_path / "x.npz"), "--output", str(result))
+    code, out, err = chip("run", compiled, "--inputs", str(tmp_path / "x.npz"), "--output", str(result))
     assert code == 0 and "no bound: none is proved for my_chip" in out, out + err
     wanted = inputs.astype(np.float64) @ w.astype(np.float64)
     assert np.abs(np.load(result)["y"] - wanted).max() < 0.05 * np.abs(wanted).max()

@@ -16,12 +16,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from ilaverify.catalogue import find_entry
 from ilaverify.cli import main
 from ilaverify.identity import environment
 from ilaverify.proving import cluster as module
+from ilaverify.proving import dataset_runs
 from ilaverify.proving.cluster import Cluster
 from ilaverify.proving.prove_all import prove_all
 from ilaverify.proving.workers import Ended, Limits, MachinesError, Task, run_tasks
@@ -111,6 +113,73 @@ def test_samples_of_workers_are_those_of_one_process(shared: DaskCluster, capsys
         assert main(["campaign", "flexasr_encode_sign", "--examples", "20", "--json", *options]) == 1
         shown.append(capsys.readouterr().out)
     assert len(set(shown)) == 1
+
+
+@pytest.fixture
+def compiled(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The command that runs 9 samples of the small model, of which all but one go to the cluster one by one."""
+    monkeypatch.setattr(dataset_runs, "ALONE_SECONDS", 0.0)
+    monkeypatch.setattr(dataset_runs, "TASK_SECONDS", 1e-9)
+    drawn = np.random.default_rng(3).uniform(-1, 1, size=(9, 2, 6, 6)).astype("float32")
+    np.savez(tmp_path / "x.npz", image=drawn, labels=np.arange(9) % 5)
+    return ["run", str(place / "made"), "--inputs", str(tmp_path / "x.npz"), "--output", str(tmp_path / "y.npz")]
+
+
+def test_samples_of_workers_that_are_killed_are_those_of_this_machine(
+    shared: DaskCluster, compiled: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    assert main([*compiled, "--jobs", "1"]) == 0
+    alone = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  scores: ")]
+    plain, found = Cluster.run_tasks, []
+
+    def killing(self: Cluster, *arguments: Any, **limits: Any) -> Generator[Ended]:
+        for end in plain(self, *arguments, **limits):
+            if len(found) < 2:
+                shared.kill(len(found))
+            found.append(end.name)
+            yield end
+
+    monkeypatch.setattr(Cluster, "run_tasks", killing)
+    before = (tmp_path / "y.npz").read_bytes()
+    assert main([*compiled, "--cluster", shared.address]) == 0
+    assert sorted(found) == [str(k) for k in range(1, 9)] and (tmp_path / "y.npz").read_bytes() == before
+    assert [line for line in capsys.readouterr().out.splitlines() if line.startswith("  scores: ")] == alone != []
+    shared.workers[:2] = [shared.add(), shared.add()]
+
+
+def test_other_files_on_a_worker_are_refused(
+    shared: DaskCluster, compiled: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    plain = Cluster.run_tasks
+
+    def late(self: Cluster, *arguments: Any, **limits: Any) -> Generator[Ended]:
+        np.savez(tmp_path / "x.npz", image=np.zeros((9, 2, 6, 6), "float32"))
+        return plain(self, *arguments, **limits)
+
+    monkeypatch.setattr(Cluster, "run_tasks", late)
+    assert main([*compiled, "--cluster", shared.address]) == 2
+    said = capsys.readouterr().err
+    assert f"a worker of the cluster at {shared.address} cannot work for this run: UsageError: {tmp_path}/x.npz" in said
+    assert "x.npz must have the digest" in said and "; 1 of 9 samples are shown\n" in said
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_goes_away_leaves_the_samples_that_were_run(
+    own: DaskCluster, compiled: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    plain = Cluster.run_tasks
+
+    def ending(self: Cluster, *arguments: Any, **limits: Any) -> Generator[Ended]:
+        for end in plain(self, *arguments, **limits):
+            yield end
+            own.end_scheduler()
+
+    monkeypatch.setattr(Cluster, "run_tasks", ending)
+    assert main([*compiled, "--cluster", own.address]) == 2
+    said = capsys.readouterr().err
+    assert f"ilaverify: the scheduler at {own.address} has gone away; start it again" in said
+    with np.load(tmp_path / "y.npz") as results:
+        assert 2 <= len(results["samples"]) < 9 and len(results["scores"]) == len(results["samples"])
 
 
 def test_a_scheduler_that_goes_away_leaves_what_was_proved(own: DaskCluster, tmp_path: Path) -> None:

@@ -58,6 +58,11 @@ def arrays_of(where: str, data: bytes) -> dict[str, Array]:
     return {name: array for name, (_, array) in _members(where, data).items()}
 
 
+def array_of(where: str, data: bytes) -> Array:
+    """The array in a ``.npy`` file, read-only, as :func:`arrays_of` reads those of a ``.npz`` file."""
+    return _array(where, memoryview(data))[1]
+
+
 def places_of(data: Data) -> dict[str, int]:
     """The offsets of the elements of each array in a file of :func:`npz_bytes`."""
     return {name: place for name, (place, _) in _members("the file", bytes(data)).items()}

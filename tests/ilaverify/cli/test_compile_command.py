@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cache
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,19 +25,20 @@ from ilaverify.catalogue import all_entries, backends, find_backends
 from ilaverify.cli.outcomes import chosen_entries
 from ilaverify.comparison import compare, distance, lines_of, outputs_beside
 from ilaverify.compilation import Request, claims_for, compile_model
+from ilaverify.datasets import dataset_of
 from ilaverify.errors import UsageError
 from ilaverify.identity import prover_identity
 from ilaverify.loading import load_compiled
+from ilaverify.proving import dataset_runs
 from ir_semantics.graph.ir import digest_of
 from ir_semantics.graph.types import GraphError
 from reports.store import CERTIFICATE, ProofStore, key_of
-from reports.subjects import Entry
 from rewrites.compiler.artefact.arrays import arrays_of, npz_bytes
 from rewrites.compiler.artefact.checking import check_compiled
 from rewrites.compiler.artefact.contents import check_contents
 from rewrites.compiler.artefact.directory import MODEL
 from rewrites.compiler.artefact.errors import ArtefactError
-from rewrites.compiler.artefact.model import Compiled, read_compiled, write_compiled
+from rewrites.compiler.artefact.model import read_compiled, write_compiled
 from rewrites.compiler.artefact.running import commands, run_compiled
 from rewrites.compiler.artefact.summary import summary_text
 from rewrites.compiler.codegen import Bounds, Devices, Options, programs
@@ -45,45 +46,17 @@ from rewrites.compiler.codegen.calibration import calibrate
 from rewrites.mappings import programs as programs_of_mappings
 from rewrites.mappings.flexasr.claims import LINEAR as DENSE_LAYERS
 from rewrites.mappings.flexasr.linear import linear_mapping
-from rewrites.mappings.hlscnn.claims import CONVOLUTIONS
 from rewrites.targets.flexasr.code.linear import Linear as LinearCode
-from rewrites.targets.flexasr.operators import LINEAR
-from rewrites.targets.hlscnn.operators import CONV2D
-from tests.ilaverify.compiled_models import TARGETS, image, pretended, small_model
+from tests.ilaverify.compiled_models import (
+    BOUNDS,
+    RESTS_ON,
+    TARGETS,
+    compiled_with,
+    entries,
+    image,
+)
 
 ROOT = Path(__file__).parents[3]
-RESTS_ON = (
-    "flexasr_linear",
-    "hlscnn_conv2d_8bit",
-    "joint-flexasr-linear-flexasr-linear",
-    "joint-hlscnn-conv2d-hlscnn-conv2d-8bit",
-    "pads-of-a-convolution-as-a-pad-with-zeros",
-    "transposed-twice",
-)
-BOUNDS = tuple(
-    sorted({*LINEAR.bound_claims(DENSE_LAYERS["none"]), *CONV2D.bound_claims(CONVOLUTIONS[8])}),
-)
-
-
-@cache
-def entries() -> dict[str, Entry]:
-    """Of all claims those that the small model rests on: fewer subjects to build."""
-    return {name: entry for name, entry in all_entries().items() if name in (*RESTS_ON, *BOUNDS)}
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with ``small.onnx``, ``proofs``, and ``made``, compiled from these."""
-    directory = tmp_path_factory.mktemp("compiled")
-    small_model(directory / "small.onnx")
-    pretended((*RESTS_ON, *BOUNDS), directory / "proofs")
-    made = compiled_with(directory / "proofs", directory / "small.onnx")
-    write_compiled(directory / "made", made, summary_text(made))
-    return directory
-
-
-def compiled_with(proofs: Path, model: Path, **options: Any) -> Compiled:
-    return compile_model(Request(model, TARGETS, proofs, {}, **options), entries())
 
 
 @pytest.fixture
@@ -635,7 +608,7 @@ def test_run_and_check_as_commands(place: Path, tmp_path: Path) -> None:
             [*command, *map(str, arguments)], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
         )
 
-    done = call("run", place / "made", "--input", "x.npz", "--output", "y.npz")
+    done = call("run", place / "made", "--inputs", "x.npz", "--output", "y.npz")
     assert (done.returncode, done.stderr) == (0, "")
     bounds = "2 of 2 operators are within their bounds, computed here; that bounds are proved rests on the certificates"
     assert f"{bounds} above\n" in done.stdout and "written   y.npz" in done.stdout
@@ -688,11 +661,11 @@ def test_pretended_proofs_are_found_when_solvers_are_asked(place: Path, capsys: 
 def test_run_as_json_with_onnxruntime(place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("onnxruntime")
     np.savez(tmp_path / "x.npz", **image())
-    more = ("--reference", "onnxruntime", "--json", "--repeat", "2")
-    code, out, _ = run(capsys, "run", place / "made", "--input", tmp_path / "x.npz", *more)
+    more = ("--reference", "onnxruntime", "--json")
+    code, out, _ = run(capsys, "run", place / "made", "--inputs", tmp_path / "x.npz", *more)
     told = json.loads(out)
-    assert len(told["again_seconds"]) == 2 and min(told["again_seconds"]) > 0
-    assert code == 0 and told["schema"] == "ilaverify-run-2" and told["first_outside"] is None
+    assert told["samples"] == {"done": 1, "number": 1} and told["fastest_seconds"] == told["seconds"] > 0
+    assert code == 0 and told["schema"] == "ilaverify-run-3" and told["first_outside"] is None
     assert [o["operator"] for o in told["operators"]] == ["hlscnn.conv2d", "flexasr.linear"]
     compiled = read_compiled(place / "made", backends())
     (host,) = compare(compiled.graph, compiled.implementations, image()).outputs
@@ -726,12 +699,10 @@ def test_indices_have_no_distance() -> None:
 def test_outputs_as_far_off_as_the_reference_is_large_are_no_success(
     value: float, place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ilaverify import references
-
     np.savez(tmp_path / "x.npz", **image())
     other = {"scores": np.full((1, 5), value, "float32")}
-    monkeypatch.setattr(references, "run_onnx", lambda model, inputs: other)
-    command = ("run", place / "made", "--input", tmp_path / "x.npz", "--reference", "onnxruntime")
+    monkeypatch.setattr(dataset_runs, "run_onnx", lambda model, inputs: other)
+    command = ("run", place / "made", "--inputs", tmp_path / "x.npz", "--reference", "onnxruntime")
     code, out, _ = run(capsys, *command)
     assert code == 2 and "\nUNRELATED TO THE REFERENCE onnxruntime: output scores: largest error " in out
     assert f", of values up to {np.float32(value):.3g}; calibrate with real inputs" in out
@@ -756,7 +727,7 @@ def test_an_operator_without_a_bound_that_is_far_off_is_no_success(
     np.savez(tmp_path / "x.npz", **image())
     plain, asked = comparison.distance, []
     monkeypatch.setattr(comparison, "_bounds", lambda *_: Bounds(None, None, "a sum may wrap"))
-    command = ("run", place / "made", "--input", tmp_path / "x.npz")
+    command = ("run", place / "made", "--inputs", tmp_path / "x.npz")
     code, out, _ = run(capsys, *command)
     assert code == 0 and "FAR OFF" not in out and ": no bound: a sum may wrap" in out
 
@@ -779,7 +750,7 @@ def test_inputs_beyond_calibration_are_no_success(
 ) -> None:
     """All 72 numbers are cut, so that bounds of the table are about other inputs than the user's."""
     np.savez(tmp_path / "x.npz", image=np.full((1, 2, 6, 6), 1e6, "float32"))
-    code, out, _ = run(capsys, "run", place / "made", "--input", tmp_path / "x.npz")
+    code, out, _ = run(capsys, "run", place / "made", "--inputs", tmp_path / "x.npz")
     assert code == 2
     (node,) = re.findall(r"^ +(\d+)  hlscnn.conv2d", out, re.MULTILINE)
     # the pad of zeros around each image is the host's, so that the accelerator's operand has 2 * 8 * 8 numbers
@@ -791,7 +762,7 @@ def test_inputs_beyond_calibration_are_no_success(
         "bounds in the table are about what was left of them; compile with inputs like these (compile --calibrate)\n"
     ) in out
     assert "\n0 of 2 operators are within their bounds, computed here" in out
-    code, out, _ = run(capsys, "run", place / "made", "--input", tmp_path / "x.npz", "--json")
+    code, out, _ = run(capsys, "run", place / "made", "--inputs", tmp_path / "x.npz", "--json")
     first = json.loads(out)["operators"][0]
     assert code == 2 and first["saturated"] == {"x": 72} and first["beyond_calibration"] is True
     assert first["error_on_given_operands"] > 1e4 * first["error_on_quantised_operands"]
@@ -803,7 +774,7 @@ def test_a_bound_beside_numbers_that_were_cut_is_that_on_the_inputs_as_given(
     given = np.zeros((1, 2, 6, 6), "float32")
     given[0, 0, 3, 3] = 8.0
     np.savez(tmp_path / "x.npz", image=given)
-    command = ("run", place / "made", "--input", tmp_path / "x.npz")
+    command = ("run", place / "made", "--inputs", tmp_path / "x.npz")
     code, out, _ = run(capsys, *command)
     first, second = json.loads(run(capsys, *command, "--json")[1])["operators"]
     assert code == 2 and first["inside"] is second["inside"] is True and first["saturated"] == {}
@@ -832,18 +803,21 @@ def test_numbers_that_were_cut_when_the_model_was_compiled_are_told(
     made = compiled_with(place / "proofs", tmp_path / "m.onnx", options=Options(as_published=True))
     write_compiled(tmp_path / "made", made, summary_text(made))
     np.savez(tmp_path / "x.npz", image=image()["image"] / 100)
-    code, out, _ = run(capsys, "run", tmp_path / "made", "--input", tmp_path / "x.npz")
+    code, out, _ = run(capsys, "run", tmp_path / "made", "--inputs", tmp_path / "x.npz")
     assert "\n       72 of 72 numbers of w were cut to the range of their format, when the model was compiled\n" in out
     assert code == 2 and "UNRELATED TO THE REFERENCE" in out and "INPUTS BEYOND CALIBRATION" not in out
 
 
 def test_seeds_of_random_inputs(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(capsys, "run", place / "made", "--random", "0")[0] == 0
-    code, out, err = run(capsys, "run", place / "made", "--random", "-1")
-    assert (code, out) == (64, "")
-    code, out, err = run(capsys, "run", place / "made", "--random", "one")
-    assert (code, out) == (64, "")
-    assert err.startswith("ilaverify: argument --random: must be a seed, an integer of 0 or more, not 'one'\n")
+    shown = {run(capsys, "run", place / "made", "--random", "1", *s)[1].splitlines()[3] for s in ((), ("--seed", "1"))}
+    assert len(shown) == 2
+    for option, message in (
+        (("--random", "0"), "argument --random: must be a positive integer, not '0'\n"),
+        (("--random", "1", "--seed", "one"), "argument --seed: must be a seed, an integer of 0 or more, not 'one'\n"),
+        (("--seed", "1", "--inputs", "x"), "--seed draws inputs; give --random N as well, or leave --seed out\n"),
+    ):
+        code, out, err = run(capsys, "run", place / "made", *option)
+        assert (code, out) == (64, "") and err.startswith(f"ilaverify: {message}")
 
 
 def test_what_stays_on_the_host_is_counted_as_listed(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -879,23 +853,28 @@ def test_bad_usage_of_run(place: Path, made: Path, tmp_path: Path, capsys: pytes
     (made / "plan.json").write_bytes(b"")
     np.savez(tmp_path / "wrong.npz", image=np.zeros((1, 2, 6, 5), "float32"))
     np.savez(tmp_path / "nan.npz", image=np.full((1, 2, 6, 6), np.nan, "float32"))
+    np.savez(tmp_path / "infinite.npz", image=np.full((1, 2, 6, 6), np.inf, "float32"))
     np.savez(tmp_path / "other.npz", picture=np.zeros((1, 2, 6, 6), "float32"))
     (tmp_path / "text.npz").write_text("text")
     for arguments, message in (
-        ((place / "made",), "run must be given either --input X.npz or --random SEED"),
+        ((place / "made",), "run must be given either --inputs X.npz or --random N"),
         ((made, "--random", "1"), "plan.json: the file must have the digest that the model names; it was changed"),
         ((tmp_path / "none", "--random", "1"), "there is none; make one with ilaverify compile"),
-        ((place / "made", "--input", tmp_path / "none"), "inputs must be a readable file: No such file or directory"),
-        ((place / "made", "--input", tmp_path / "text.npz"), "must be a zip file of arrays"),
+        ((place / "made", "--inputs", tmp_path / "none"), "inputs must be a readable file: No such file or directory"),
+        ((place / "made", "--inputs", tmp_path / "text.npz"), "must be a zip file of arrays"),
         (
-            (place / "made", "--input", tmp_path / "wrong.npz"),
-            "the input image must be float32[1, 2, 6, 6], not float32[1, 2, 6, 5]; convert it",
+            (place / "made", "--inputs", tmp_path / "wrong.npz"),
+            "the input image must be float32[1, 2, 6, 6] or several of these, not float32[1, 2, 6, 5]; convert it",
         ),
         (
-            (place / "made", "--input", tmp_path / "nan.npz"),
+            (place / "made", "--inputs", tmp_path / "nan.npz"),
+            "the input image must be numbers, and 72 of 72 are NaN, the first in sample 0; leave these samples out",
+        ),
+        (
+            (place / "made", "--inputs", tmp_path / "infinite.npz"),
             "(hlscnn.conv2d) must be finite numbers, for an accelerator has no others; NaN or infinity reached it",
         ),
-        ((place / "made", "--input", tmp_path / "other.npz"), "the input image must be given, as float32[1, 2, 6, 6]"),
+        ((place / "made", "--inputs", tmp_path / "other.npz"), "the input image must be given, as float32[1, 2, 6, 6]"),
     ):
         code, out, err = run(capsys, "run", *arguments)
         assert code == 64 and out == "" and message in err, err
@@ -942,7 +921,7 @@ def test_bad_usage_of_compile(place: Path, tmp_path: Path, capsys: pytest.Captur
         ((tmp_path / "cut.onnx", "--target", "vta", "-o", out, "--proofs", proofs), "cut.onnx"),
         (
             (model, "--target", "vta", "-o", out, "--proofs", proofs, "--calibrate", tmp_path / "x.npz"),
-            "calibration data must have an array image, of float32[1, 2, 6, 6] or several of these; it is missing",
+            "calibration data of image must be given, as float32[1, 2, 6, 6] or several of these; give an array of",
         ),
     ):
         code, told, err = run(capsys, "compile", *arguments)
@@ -988,12 +967,11 @@ def test_compile_as_a_command(place: Path, tmp_path: Path, capsys: pytest.Captur
 
 def test_calibration_data_must_fit(place: Path) -> None:
     graph = read_compiled(place / "made", backends()).graph
-    from ilaverify.compilation import samples_of
-
+    samples_of = partial(dataset_of, what="calibration data of", finite=True)
     one = image()["image"]
-    assert len(samples_of(graph, {"image": one})) == 1
+    assert samples_of(graph, {"image": one}).count == 1
     samples = samples_of(graph, {"image": np.stack([one, one + 1])})
-    assert len(samples) == 2 and np.array_equal(samples[1]["image"], one + 1)
+    assert samples.count == 2 and np.array_equal(samples.sample(1)["image"], one + 1)
     for arrays in (
         {"image": one.astype("float64")},
         {"image": one[:, :1]},
@@ -1015,8 +993,8 @@ def test_calibration_data_must_be_numbers(
     request = ("--target", "hlscnn", "-o", out, "--proofs", place / "proofs", "--calibrate", tmp_path / "x.npz")
     code, _, err = run(capsys, "compile", place / "small.onnx", *request)
     says = (
-        "\nilaverify: calibration data of image must be finite numbers, and 1 of 144 are NaN or infinite; leave these "
-        "samples out\n"
+        "\nilaverify: calibration data of image must be finite numbers, and 1 of 144 are NaN or infinite, the first in "
+        "sample 1; leave these samples out\n"
     )
     assert code == 64 and err.endswith(says) and not out.exists()
 

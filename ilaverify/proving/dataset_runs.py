@@ -1,0 +1,212 @@
+"""A compiled model on many samples: the first of them here, the others in processes of this machine or on a cluster.
+
+A sample's results depend on nothing but the sample, so that it does not matter where it ran, or beside which others.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from collections.abc import Generator, Mapping
+from contextlib import closing
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property, partial, reduce
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ilaverify.comparison import Comparison, compare
+from ilaverify.datasets import LABELS, Dataset, dataset_of, drawn, read_arrays, stacked
+from ilaverify.errors import UsageError
+from ilaverify.loading import load_compiled
+from ilaverify.references import run_onnx
+from ir_semantics.graph.types import Array, GraphError
+from rewrites.compiler.artefact.arrays import arrays_of, npz_bytes
+from rewrites.compiler.artefact.errors import ArtefactError
+from rewrites.compiler.artefact.model import Compiled
+from rewrites.compiler.codegen import Devices
+
+from .workers import Limits, Machines, MachinesError, Task, run_within
+
+ALONE_SECONDS = 1.0
+"""Samples run here, one after another, for this time: a few are not worth a process, and code is loaded for all."""
+TASK_SECONDS = 5.0
+"""How long the samples of a task should take."""
+ATTEMPTS = 2
+"""How often a task is tried whose process ends without an answer."""
+
+
+_SECONDS = 1e6
+"""The time that a task has: networks may take long, and nothing here runs for ever."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Files of a compiled model, ``inputs`` and ``labels``; without inputs, ``random`` samples are drawn from ``seed``.
+
+    ``digests`` are those of these files, if they are known: what another machine finds there must have them.
+    """
+
+    directory: str
+    inputs: str | None
+    labels: str | None
+    random: int = 1
+    seed: int = 0
+    reference: str = "host"
+    digests: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """A compiled model, samples, and what outputs are compared with: ``host`` or ``onnxruntime``.
+
+    Only what was read from a ``source`` can run on other machines.
+    """
+
+    compiled: Compiled
+    dataset: Dataset
+    reference: str = "host"
+    source: Source | None = None
+    devices: Devices = field(default_factory=Devices)
+
+    @cached_property
+    def _onnx(self) -> bytes:
+        return self.compiled.model.source.as_onnx()
+
+    def measure(self, first: int, last: int, results: bool) -> str:
+        """The comparison of samples ``first`` to ``last - 1`` as text, with ``results``, or the problem with one."""
+        compiled, data = self.compiled, self.dataset
+        found: list[Comparison] = []
+        for number in range(first, last):
+            try:
+                inputs = data.sample(number)
+                beside = None if self.reference == "host" else run_onnx(self._onnx, inputs)
+                one = compare(
+                    compiled.graph,
+                    compiled.implementations,
+                    inputs,
+                    beside,
+                    self.devices,
+                    certified=compiled.proof.certificates,
+                    labels=None if data.labels is None else data.labels[number],
+                    sample=number,
+                )
+            except (ArtefactError, GraphError, UsageError) as error:
+                return json.dumps({"problem": f"sample {number}: {error}" if data.count > 1 else str(error)})
+            found.append(one if results else replace(one, results={}))
+        kept = {name: np.stack([one.results[name] for one in found]) for name in found[0].results}
+        outputs = base64.b64encode(npz_bytes(kept)).decode()
+        return json.dumps({"comparison": reduce(Comparison.joined, found).as_json(), "results": outputs})
+
+
+_loaded: dict[str, Work] = {}
+"""What this process was prepared for: one work by its source."""
+
+
+def load(source: Source) -> Work:
+    """The work at a source; raises UsageError where a file is damaged, or is another one than the source says."""
+    compiled = load_compiled(Path(source.directory))
+    digests = [compiled.digest]
+
+    def arrays(path: str, what: str) -> dict[str, Array]:
+        read, digest = read_arrays(Path(path), what)
+        digests.append(digest)
+        return read
+
+    if source.inputs is None:
+        inputs = drawn(compiled.graph, source.random, source.seed)
+    else:
+        inputs = arrays(source.inputs, "inputs")
+    labels = {} if source.labels is None else arrays(source.labels, LABELS)
+    if len(labels) > 1:
+        raise UsageError(f"{source.labels}: labels must be one array, not {', '.join(labels)}")
+    names = [name for name in (source.directory, source.inputs, source.labels) if name is not None]
+    for name, digest, wanted in zip(names, digests, source.digests, strict=False):
+        if digest != wanted:
+            raise UsageError(f"{name} must have the digest {wanted[:12]}, as where the run began, not {digest[:12]}")
+    dataset = dataset_of(compiled.graph, inputs, next(iter(labels.values()), None))
+    return Work(compiled, dataset, source.reference, replace(source, digests=tuple(digests)))
+
+
+def prepare(source: dict[str, Any]) -> None:
+    """Loads what tasks of a source need, and the code of a sample, for the processes that are forked for them."""
+    key = json.dumps(source)
+    if key not in _loaded:
+        _loaded.clear()
+        _loaded[key] = load(Source(**source | {"digests": tuple(source["digests"])}))
+        _loaded[key].measure(0, 1, False)
+
+
+def measure(source: dict[str, Any], first: int, last: int, results: bool) -> str:
+    """As :meth:`Work.measure`, of the work at a source."""
+    prepare(source)
+    return _loaded[json.dumps(source)].measure(first, last, results)
+
+
+def parts(
+    work: Work, jobs: int = 1, cluster: Machines | None = None, *, results: bool = False
+) -> Generator[tuple[int, Comparison]]:
+    """Comparisons of consecutive samples, each with the number of its first one, as they come.
+
+    Those with ``results`` have them along a first axis.  Raises UsageError where the model cannot run on a sample, and
+    MachinesError where the cluster cannot be used any more, or the process of a task ended again and again.
+    """
+    began, done, count, seconds = time.monotonic(), 0, work.dataset.count, 0.0
+    here = cluster is None and jobs == 1
+    while done < count and (here or time.monotonic() < began + ALONE_SECONDS or (done < 2 and seconds < TASK_SECONDS)):
+        start = time.monotonic()
+        yield _part(done, work.measure(done, done + 1, results))
+        seconds, done = time.monotonic() - start, done + 1
+    most = -(-(count - done) // jobs) if cluster is None else count
+    together = max(1, min(most, int(TASK_SECONDS / max(seconds, 1e-6))))
+    ranges = [(first, min(first + together, count), results) for first in range(done, count, together)]
+    if cluster is None:
+        tasks = [Task(str(part[0]), partial(work.measure, *part)) for part in ranges]
+    else:
+        assert work.source is not None, "what runs on a cluster is in files"
+        source = asdict(work.source)
+        tasks = [Task(str(part[0]), partial(measure, source, *part), partial(prepare, source)) for part in ranges]
+    limits = Limits(jobs, _SECONDS, 0, cluster)
+    failure = ""
+    for _ in range(ATTEMPTS):
+        failed = []
+        with closing(run_within(limits, tasks)) as ends:
+            for end in ends:
+                if end.text is not None:
+                    yield _part(int(end.name), end.text)
+                else:
+                    failure = failure or f"those from {end.name} on: {end.failure}"
+                    failed.append(end.name)
+        tasks = [task for task in tasks if task.name in failed]
+        if not tasks:
+            return
+    raise MachinesError(f"samples were tried {ATTEMPTS} times, and have no result; {failure}")
+
+
+def _part(first: int, text: str) -> tuple[int, Comparison]:
+    told = json.loads(text)
+    if "problem" in told:
+        raise UsageError(told["problem"])
+    results = arrays_of("results", base64.b64decode(told["results"]))
+    return first, replace(Comparison.from_json(told["comparison"]), results=results)
+
+
+def whole(work: Work, found: Mapping[int, Comparison]) -> Comparison:
+    """One comparison from those of parts, by their first sample.
+
+    Results are of samples in their order; where some are missing, ``samples`` has the numbers of those that are there.
+    """
+    ordered = [found[first] for first in sorted(found)]
+    graph = work.compiled.graph
+    results = {
+        name: stacked(
+            graph.nodes[graph.outputs[name]].type, [one.results[name] for one in ordered], work.dataset.single
+        )
+        for name in ordered[0].results
+    }
+    joined = reduce(Comparison.joined, ordered)
+    if results and joined.samples < work.dataset.count:
+        results["samples"] = np.concatenate([first + np.arange(found[first].samples) for first in sorted(found)])
+    return replace(joined, results=results)

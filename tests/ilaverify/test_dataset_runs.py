@@ -1,0 +1,320 @@
+"""Many samples give what each of them gives alone, wherever they run; what does not fit is said before they run."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ilaverify
+from ilaverify import cli
+from ilaverify.comparison import Answers, NodeComparison, OutputComparison
+from ilaverify.datasets import dataset_of, stacked
+from ilaverify.errors import UsageError
+from ilaverify.proving import dataset_runs
+from ilaverify.proving.dataset_runs import Work
+from ilaverify.proving.workers import Ended, Limits, MachinesError, Task
+from ir_semantics.graph import TensorType
+from ir_semantics.graph.build import Builder
+from ir_semantics.graph.ir import Graph
+from rewrites.compiler.artefact.model import Compiled
+
+COUNT = 7
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Samples and labels."""
+    np.savez(tmp_path / "x.npz", image=images(), labels=np.arange(COUNT) % 5)
+    return tmp_path / "x.npz"
+
+
+@pytest.fixture
+def compiled(place: Path) -> Compiled:
+    return ilaverify.load(place / "made")
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All samples but the first go to processes, each to its own."""
+    monkeypatch.setattr(dataset_runs, "ALONE_SECONDS", 0.0)
+    monkeypatch.setattr(dataset_runs, "TASK_SECONDS", 1e-9)
+
+
+def images(count: int = COUNT) -> np.ndarray:
+    return np.random.default_rng(3).uniform(-1, 1, size=(count, 2, 6, 6)).astype("float32")
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    capsys.readouterr()
+    code = cli.main([str(a) for a in arguments])
+    return code, *capsys.readouterr()
+
+
+def test_samples_are_run_as_each_of_them_alone(compiled: Compiled, at_once: None) -> None:
+    several = ilaverify.run(compiled, {"image": images()[:, None]}, labels=np.arange(COUNT) % 5, jobs=2)
+    single = [ilaverify.run(compiled, {"image": one[None]}) for one in images()]
+    assert several.samples == COUNT and several.results["scores"].shape == (COUNT, 5)
+    assert np.array_equal(several.results["scores"], np.concatenate([one.results["scores"] for one in single]))
+    for number, node in enumerate(several.nodes):
+        alone = single[node.sample].nodes[number]
+        assert (node.own, node.own_bound, node.reference) == (alone.own, alone.own_bound, alone.reference)
+        assert all(one.nodes[number].joined(node).sample == node.sample for one in single[: node.sample])
+    assert several.outputs[0].error == max(one.outputs[0].error for one in single)
+    (answers,) = several.answers
+    right = int((several.results["scores"].argmax(1) == np.arange(COUNT) % 5).sum())
+    assert answers.as_labelled == right and answers.count == COUNT
+    assert answers.as_reference == sum(one.answers[0].as_reference for one in single)
+
+
+def test_results_do_not_depend_on_jobs(
+    place: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], at_once: None
+) -> None:
+    said, written = [], []
+    for jobs in (1, 2, 3):
+        arguments = ("--inputs", data, "--jobs", jobs, "--output", tmp_path / "y.npz", "--json")
+        code, out, err = run(capsys, "run", place / "made", *arguments)
+        told = json.loads(out)
+        assert (code, err, told["samples"]) == (0, "", {"done": COUNT, "number": COUNT})
+        for timed in (told, *told["operators"]):
+            for key in [key for key in timed if key.endswith("seconds")]:
+                del timed[key]
+        said.append(told)
+        written.append((tmp_path / "y.npz").read_bytes())
+    assert said[0] == said[1] == said[2] and written[0] == written[1] == written[2]
+
+
+def test_what_is_shown_of_several_samples(place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.save(tmp_path / "x.npy", images())
+    np.save(tmp_path / "labels.npy", np.arange(COUNT) % 5)
+    arguments = ("--inputs", tmp_path / "x.npy", "--labels", tmp_path / "labels.npy", "--reference", "onnxruntime")
+    pytest.importorskip("onnxruntime")
+    code, out, _ = run(capsys, "run", place / "made", *arguments)
+    assert code == 0 and f"2 operators on accelerators, {COUNT} of {COUNT} samples\n" in out
+    assert "errors are those of the sample in which an operator comes nearest to its bound; s is of all\n" in out
+    assert "  scores: answers as labelled: " in out and "; onnxruntime: " in out
+    assert "; both alike: 7 of 7 (100.0 %)\n" in out
+    assert "; the fastest sample 0." in out
+    code, out, _ = run(capsys, "run", place / "made", "--random", "2")
+    assert code == 0 and "  scores: answers as host: 2 of 2 (100.0 %)\n" in out
+
+
+def test_a_task_whose_process_ends_is_tried_again(
+    compiled: Compiled, at_once: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    plain, parent = Work.measure, os.getpid()
+
+    def mortal(self: Work, first: int, *more: Any) -> str:
+        if os.getpid() != parent and first == 3 and not (tmp_path / "killed").exists():
+            (tmp_path / "killed").touch()
+            os.kill(os.getpid(), 9)
+        return plain(self, first, *more)
+
+    monkeypatch.setattr(Work, "measure", mortal)
+    found = ilaverify.run(compiled, {"image": images()}, jobs=2)
+    assert found.samples == COUNT and (tmp_path / "killed").exists()
+
+
+def test_samples_whose_processes_always_end_are_named(
+    place: Path,
+    data: Path,
+    at_once: None,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    plain, parent = Work.measure, os.getpid()
+
+    def mortal(self: Work, first: int, *more: Any) -> str:
+        if os.getpid() != parent and first == 5:
+            os.kill(os.getpid(), 9)
+        return plain(self, first, *more)
+
+    monkeypatch.setattr(Work, "measure", mortal)
+    arguments = ("--inputs", data, "--output", tmp_path / "y.npz", "--jobs", "2")
+    code, out, err = run(capsys, "run", place / "made", *arguments)
+    assert code == 2 and "operators on accelerators, 6 of 7 samples\n" in out
+    assert err == (
+        "ilaverify: samples were tried 2 times, and have no result; those from 5 on: its process was ended by SIGKILL; "
+        "probably out of memory; 6 of 7 samples are shown\n"
+    )
+    with np.load(tmp_path / "y.npz") as results:
+        assert results["samples"].tolist() == [0, 1, 2, 3, 4, 6] and results["scores"].shape == (6, 5)
+
+
+def test_an_interrupted_run_shows_what_there_is(
+    place: Path, data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain = Work.measure
+
+    def interrupted(self: Work, first: int, *more: Any) -> str:
+        if first == stop:
+            raise KeyboardInterrupt
+        return plain(self, first, *more)
+
+    monkeypatch.setattr(Work, "measure", interrupted)
+    command = ("run", place / "made", "--inputs", data, "--jobs", "1")
+    stop = 2
+    code, out, err = run(capsys, *command)
+    assert code == 130 and "2 of 7 samples\n" in out and err == "ilaverify: interrupted; 2 of 7 samples are shown\n"
+    stop = 0
+    assert run(capsys, *command) == (130, "", "ilaverify: interrupted; nothing was written\n")
+
+
+def test_machines_that_go_away_leave_what_there_is(
+    place: Path, data: Path, at_once: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def away(limits: Limits, tasks: Sequence[Task]) -> Iterator[Ended]:
+        yield Ended(tasks[1].name, tasks[1].run(), "", 0.0)
+        raise MachinesError("the scheduler has gone away")
+
+    monkeypatch.setattr(dataset_runs, "run_within", away)
+    code, out, err = run(capsys, "run", place / "made", "--inputs", data)
+    assert code == 2 and ", 2 of 7 samples\n" in out
+    assert err == "ilaverify: the scheduler has gone away; 2 of 7 samples are shown\n"
+
+
+def test_a_sample_that_cannot_run_is_named(
+    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], at_once: None
+) -> None:
+    given = images()
+    given[4, 0, 0, 0] = np.inf
+    np.save(tmp_path / "x.npy", given)
+    out = tmp_path / "y.npz"
+    code, said, err = run(capsys, "run", place / "made", "--inputs", tmp_path / "x.npy", "--output", out)
+    assert (code, said) == (64, "") and not out.exists()
+    assert err.startswith("ilaverify: sample 4: operand 0 of node ") and "must be finite numbers" in err
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        (
+            {"image": np.zeros((0, 2, 6, 6), "float32")},
+            "the input image must be float32[1, 2, 6, 6] or several of these, not float32[0, 2, 6, 6]; convert it",
+        ),
+        (
+            {"image": images().astype("float64")},
+            "the input image must be float32[1, 2, 6, 6] or several of these, not float64[7, 2, 6, 6]; convert it",
+        ),
+        ({"images": images()}, "the input image must be given, as float32[1, 2, 6, 6] or several of these; give an"),
+        ({"image": images(), "x": images()}, "arrays must be of inputs (image), not of x"),
+        (
+            {"image": np.where(np.arange(7 * 72).reshape(7, 2, 6, 6) == 150, np.nan, images()).astype("float32")},
+            "the input image must be numbers, and 1 of 504 are NaN, the first in sample 2; leave these samples out",
+        ),
+        (
+            {"image": images(), "labels": np.arange(6) % 5},
+            "labels must be integers, 1 for each of 7 samples, as scores has answers, not int64[6]",
+        ),
+        (
+            {"image": images(), "labels": np.zeros(7)},
+            "labels must be integers, 1 for each of 7 samples, as scores has answers, not float64[7]",
+        ),
+        (
+            {"image": images(), "labels": np.arange(7)},
+            "labels must be 0 to 4, for scores is float32[1, 5], not 0 to 6",
+        ),
+    ],
+)
+def test_inputs_that_do_not_fit(
+    arrays: dict[str, np.ndarray], message: str, place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    np.savez(tmp_path / "x.npz", **arrays)
+    out = tmp_path / "y.npz"
+    code, said, err = run(capsys, "run", place / "made", "--inputs", tmp_path / "x.npz", "--output", out)
+    assert (code, said) == (64, "") and err.startswith(f"ilaverify: {message}") and not out.exists()
+
+
+def test_files_that_are_none_of_arrays(
+    place: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    np.savez(tmp_path / "two.npz", a=np.zeros(7, int), b=np.zeros(7, int))
+    (tmp_path / "cut.npy").write_bytes(data.read_bytes()[:10])
+    (tmp_path / "short.npy").write_bytes(b"\x93NUMPY\x01\x00")
+    for option, file, message in (
+        ("--labels", "two.npz", "labels must be one array, not a, b"),
+        ("--labels", "none.npy", "labels must be a readable file: No such file or directory"),
+        ("--labels", "cut.npy", "write it with numpy.savez, or an array alone with numpy.save"),
+        ("--labels", "short.npy", "must be an array in NumPy's format"),
+        ("--inputs", "none.npz", "inputs must be a readable file: No such file or directory"),
+    ):
+        code, out, err = run(capsys, "run", place / "made", "--inputs", data, option, tmp_path / file)
+        assert (code, out) == (64, "") and err.startswith(f"ilaverify: {tmp_path / file}") and message in err
+
+
+def test_values_of_arguments_in_python(compiled: Compiled) -> None:
+    for more in ({"jobs": 0}, {"reference": "torch"}):
+        with pytest.raises(UsageError, match="jobs must be 1 or more, and reference host or onnxruntime; not"):
+            ilaverify.run(compiled, {"image": images()}, **more)  # type: ignore[arg-type]
+
+
+# -- samples and answers ------------------------------------------------------------------------------
+
+
+def graph_of(inputs: dict[str, TensorType], *outputs: str) -> Graph:
+    builder = Builder()
+    nodes = {name: builder.input(name, of) for name, of in inputs.items()}
+    return builder.graph({name: nodes[name] for name in outputs})
+
+
+@pytest.fixture
+def two() -> Iterator[Graph]:
+    yield graph_of({"a": TensorType("float32", (3,)), "b": TensorType("int64", (1, 2))}, "a", "b")
+
+
+def test_every_input_has_as_many_samples(two: Graph) -> None:
+    a, b = np.zeros((4, 3), "float32"), np.zeros((4, 2), "int64")
+    data = dataset_of(two, {"a": a, "b": b})
+    assert data.count == 4 and not data.single and data.sample(3)["b"].shape == (1, 2)
+    with pytest.raises(UsageError, match=r"^every input must have as many samples as the others; they have a: 4, b: 1"):
+        dataset_of(two, {"a": a, "b": b[:1]})
+    one = dataset_of(two, {"a": a[0], "b": b[:1]})
+    assert one.single and one.count == 1
+
+
+def test_labels_must_be_of_one_output(two: Graph) -> None:
+    with pytest.raises(UsageError, match=r"^labels must be of one output .* has 2 of them: a, b; leave the labels out"):
+        dataset_of(two, {"a": np.zeros(3, "float32"), "b": np.zeros((1, 2), "int64")}, np.zeros(1, int))
+    only = graph_of({"b": TensorType("int64", (1, 2))}, "b")
+    labels = dataset_of(only, {"b": np.zeros((4, 2), "int64")}, np.arange(8).reshape(4, 2)).labels
+    assert labels is not None and labels.shape == (4, 2)
+
+
+def test_results_have_samples_where_inputs_have_them() -> None:
+    parts = [np.zeros((2, 1, 5)), np.ones((1, 1, 5))]
+    assert stacked(TensorType("float32", (1, 5)), parts, False).shape == (3, 5)
+    assert stacked(TensorType("float32", (5,)), [p[:, 0] for p in parts], False).shape == (3, 5)
+    assert stacked(TensorType("float32", (1, 5)), parts[1:], True).shape == (1, 5)
+
+
+def node(own: float, bound: float | None, sample: int, scale: float = 10.0) -> NodeComparison:
+    return NodeComparison(1, "op", "", 1, (), own, bound, 0.0, None, "", 0.0, scale, (), 1.0, "", sample)
+
+
+def test_the_worst_sample_stands_for_an_operator() -> None:
+    ordered = [
+        node(0.0, 0.0, 0), node(0.5, 1.0, 1), node(2.0, 2.0, 2), node(1.0, None, 3), node(11.0, None, 4),
+        node(3.0, 1.0, 5), node(float("nan"), 1.0, 6),
+    ]  # fmt: skip
+    for i, lesser in enumerate(ordered):
+        for greater in ordered[i + 1 :]:
+            assert lesser.joined(greater).sample == greater.joined(lesser).sample == greater.sample
+        assert lesser.joined(replace(lesser, sample=9)).sample == lesser.sample
+        assert lesser.joined(lesser).seconds == 2.0
+
+
+def test_outputs_and_answers_of_samples_are_added_up() -> None:
+    one = OutputComparison("y", 1.0, 2.0, 3, 4, False)
+    assert one.joined(OutputComparison("y", 0.5, 9.0, 1, 4, False)) == OutputComparison("y", 1.0, 9.0, 4, 8, False)
+    assert np.isnan(one.joined(replace(one, error=float("nan"))).error)
+    assert Answers("y", 1, 1, None, None).joined(Answers("y", 1, 0, None, None)) == Answers("y", 2, 1, None, None)
+    assert Answers("y", 1, 1, 1, 0).joined(Answers("y", 2, 0, 1, 2)).text("host") == (
+        "answers as labelled: 2 of 3 (66.7 %); host: 2 of 3 (66.7 %); both alike: 1 of 3 (33.3 %)"
+    )
