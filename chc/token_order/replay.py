@@ -8,16 +8,15 @@ tokens are there.
 from __future__ import annotations
 
 import random
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from accel_models.mmio_program import ProgramError
 from accel_models.vta.isa import ENCODINGS, Instruction, Unit
-from accel_models.vta.model import QUEUES, vta
+from accel_models.vta.model import vta
 from accel_models.vta.options import VtaOptions
 from accel_models.vta.order.hazards import happens_before, token_run
-from accel_models.vta.order.schedule import Policy, decode_program, require_finish, run_instructions, waits
+from accel_models.vta.order.schedule import Policy, decode_program, require_finish, run_instructions, token_order
 from accel_models.vta.program import Program, write_bytes
 from ila_lang import Machine, Memory, MemSort
 
@@ -125,23 +124,11 @@ def race(program: Program, earlier: int, later: int, options: VtaOptions) -> Cou
 
 def _with_priority(instructions: Sequence[Instruction], first: int, options: VtaOptions) -> list[int] | None:
     """An order that the tokens allow in which the set ``first`` comes before all others; numbers from 1."""
-    tokens = dict.fromkeys(QUEUES, 0)
-    queues = {unit: deque(i for i, x in enumerate(instructions) if x.unit == unit) for unit in Unit}
-    order: list[int] = []
-    while any(queues.values()):
-        ready = [q for q in queues.values() if q and not waits(instructions[q[0]], tokens, options)]
-        if not ready:
-            return None
-        chosen = next((q for q in ready if first >> q[0] & 1), ready[0])
-        if not first >> chosen[0] & 1 and any(first >> i & 1 for q in queues.values() for i in q):
-            return None
-        position = chosen.popleft()
-        for queue in instructions[position].pops():
-            tokens[queue] -= 1
-        for queue in instructions[position].pushes():
-            tokens[queue] += 1
-        order.append(position + 1)
-    return order
+    order, _, queues = token_order(
+        instructions, options, lambda ready: next((i for i in ready if first >> i & 1), ready[0])
+    )
+    possible = not any(queues.values()) and all(first >> i & 1 for i in order[: first.bit_count()])
+    return [i + 1 for i in order] if possible else None
 
 
 def compare(program: Program, schedule: Sequence[int], options: VtaOptions, contents: int = 0) -> Counterexample | None:

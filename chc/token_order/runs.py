@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
 from accel_models.vta.isa import ENCODINGS, Instruction, Unit
-from accel_models.vta.model import QUEUES
 from accel_models.vta.options import VtaOptions
-from accel_models.vta.order.schedule import Policy, decode_program, fixed, shuffled, waits
+from accel_models.vta.order.schedule import Policy, decode_program, fixed, shuffled, token_order
 from accel_models.vta.program import Program
 from smt_encodings.claims import Runs
 
@@ -78,14 +76,9 @@ def _tried(
 
 def _schedule(instructions: Sequence[Instruction], policy: Policy, options: VtaOptions) -> list[int]:
     """The order (numbers from 1) that a policy chooses, as far as tokens let it go."""
-    tokens = dict.fromkeys(QUEUES, 0)
-    queues = {unit: deque(i for i, x in enumerate(instructions) if x.unit == unit) for unit in Unit}
-    order: list[int] = []
-    while ready := [u for u, q in queues.items() if q and not waits(instructions[q[0]], tokens, options)]:
-        position = queues[policy(ready)].popleft()
-        for queue in instructions[position].pops():
-            tokens[queue] -= 1
-        for queue in instructions[position].pushes():
-            tokens[queue] += 1
-        order.append(position + 1)
-    return order
+
+    def choose(ready: Sequence[int]) -> int:
+        by_unit = {instructions[i].unit: i for i in ready}
+        return by_unit[policy(list(by_unit))]
+
+    return [i + 1 for i in token_order(instructions, options, choose)[0]]

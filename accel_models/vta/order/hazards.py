@@ -13,7 +13,6 @@ stored), and those between stores and loads through DRAM.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -25,7 +24,7 @@ from accel_models.vta.model import CAPACITY, QUEUES
 from accel_models.vta.options import HLS, VtaOptions
 
 from .footprint import footprints
-from .schedule import decode_program, describe, report_deadlock, require_finish, waits
+from .schedule import decode_program, describe, report_deadlock, require_finish, token_order
 
 
 @dataclass(frozen=True)
@@ -88,19 +87,9 @@ def token_run(instructions: Sequence[Instruction], options: VtaOptions) -> tuple
 
     Saturating counters count on here: with tokens lost it would depend, and :func:`_lost` finds them.
     """
-    tokens = dict.fromkeys(QUEUES, 0)
-    queues = {unit: deque(i for i, x in enumerate(instructions) if x.unit == unit) for unit in Unit}
-    order: list[int] = []
-    while any(queues.values()):
-        ready = [q for q in queues.values() if q and not waits(instructions[q[0]], tokens, options)]
-        if not ready:
-            report_deadlock(instructions, queues, tokens, options, len(order))
-        position = ready[0].popleft()
-        for queue in instructions[position].pops():
-            tokens[queue] -= 1
-        for queue in instructions[position].pushes():
-            tokens[queue] += 1
-        order.append(position)
+    order, tokens, queues = token_order(instructions, options, lambda ready: ready[0])
+    if any(queues.values()):
+        report_deadlock(instructions, queues, tokens, options, len(order))
     return order, tokens
 
 

@@ -21,7 +21,7 @@ from typing import Any, NoReturn, Protocol
 from accel_models.mmio_program import ProgramError
 from accel_models.vta.assembly import format_instruction
 from accel_models.vta.isa import ENCODINGS, Encoding, Finish, Instruction, IsaError, Unit, decode
-from accel_models.vta.model import CAPACITY, CommandKind
+from accel_models.vta.model import CAPACITY, QUEUES, CommandKind
 from accel_models.vta.options import HLS, VtaOptions
 from ila_lang import CommandError
 from ila_lang import Instruction as IlaInstruction
@@ -107,6 +107,27 @@ def run_instructions(
         if isinstance(instructions[position], Finish):
             _require_idle(instructions, queues, position + 1)
     return executed
+
+
+def token_order(
+    instructions: Sequence[Instruction], options: VtaOptions, choose: Callable[[Sequence[int]], int]
+) -> tuple[list[int], dict[str, int], dict[Unit, deque[int]]]:
+    """An order of execution as far as tokens let it go, and the tokens and instructions left; nothing is executed.
+
+    Instructions are positions from 0; ``choose`` takes one of those that are ready.
+    """
+    tokens = dict.fromkeys(QUEUES, 0)
+    queues = {unit: deque(i for i, x in enumerate(instructions) if x.unit == unit) for unit in Unit}
+    order: list[int] = []
+    while ready := [q[0] for q in queues.values() if q and not waits(instructions[q[0]], tokens, options)]:
+        position = choose(ready)
+        queues[instructions[position].unit].popleft()
+        for queue in instructions[position].pops():
+            tokens[queue] -= 1
+        for queue in instructions[position].pushes():
+            tokens[queue] += 1
+        order.append(position)
+    return order, tokens, queues
 
 
 def describe(instructions: Sequence[Instruction], number: int) -> str:
