@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from typing import Any, TypeAlias
 
 from hypothesis import strategies as st
 
@@ -139,12 +140,19 @@ def _evidence(setup: Setup, other: FlexAsrOptions, reading: str) -> tuple[str, .
     )
 
 
-_METHOD = "Hypothesis draws {what}, runs both readings on the interpreter, compares the large buffer, and shrinks."
-_STATUS = "REFUTED: the program was run again from its text on new interpreters"
-_LIMITS = (
-    "both sides are readings of this model (`FlexAsrOptions`), taken from published sources; neither hardware nor the "
-    "published simulator ran here. {more}"
-)
+def _finding(name: str, title: str, claim: str, drawn: str, more: str, then: str = "", **parts: Any) -> Finding:
+    """A difference of the two readings, with what all of them have in common."""
+    return Finding(
+        name=name,
+        title=title,
+        claim=claim,
+        method=f"Hypothesis draws {drawn}, runs both readings on the interpreter, compares the large buffer, and "
+        f"shrinks.{then}",
+        status="REFUTED: the program was run again from its text on new interpreters",
+        limits="both sides are readings of this model (`FlexAsrOptions`), taken from published sources; neither "
+        f"hardware nor the published simulator ran here. {more}",
+        **parts,
+    )
 
 
 def _codes(vectors: int) -> st.SearchStrategy[dict[int, int]]:
@@ -189,22 +197,17 @@ def stride() -> Finding:
     count, unit = registers[_TIMESTEPS], registers["gb_layer_reduce_num_vector_1"]
     manager = registers["gb_core_mem_mngr_large_num_vector_0"]
     _agree(reductions(even(24), st.integers(1, 2).map(lambda n: (n, n))), other)
-    return Finding(
+    return _finding(
         name="flexasr_stride",
         title="FlexASR: whose number of vectors is the stride",
         claim="LayerReduce leaves the same buffer whether it strides by the manager's num_vector or by its own",
-        method=_METHOD.format(what="timesteps, both numbers of vectors and codes"),
+        drawn="timesteps, both numbers of vectors and codes",
         counterexample=(
             f"{count} timesteps, num_vector {unit} in the unit and {manager} in the manager, {_count(setup)}"
         ),
         holds="no difference in 200 random programs that set both numbers alike, as published drivers do (no proof)",
-        status=_STATUS,
-        limits=_LIMITS.format(
-            more=(
-                "Up to 16 timesteps both strides give the same addresses. LayerNorm, ZeroPadding, GBControl and "
-                "Attention have the same two readings."
-            )
-        ),
+        more="Up to 16 timesteps both strides give the same addresses. LayerNorm, ZeroPadding, GBControl and "
+        "Attention have the same two readings.",
         evidence=_evidence(setup, other, 'reduce_stride="unit"'),
     )
 
@@ -224,20 +227,16 @@ def odd_timesteps() -> Finding:
         hangs = str(error)
     else:
         raise NotFound("a single timestep ends in the published ILA, too")
-    return Finding(
+    return _finding(
         name="flexasr_odd",
         title="FlexASR: an odd number of timesteps",
         claim="LayerReduce gives the same result in hardware and in the published ILA for every number of timesteps",
-        method=_METHOD.format(what="2 to 9 timesteps and codes") + " Then the same for 1 timestep.",
+        drawn="2 to 9 timesteps and codes",
+        then=" Then the same for 1 timestep.",
         counterexample=f"{count} timesteps, {_count(setup)}; and 1 timestep, which never ends in the published ILA",
         holds="no difference in 200 random programs with even numbers of timesteps (no proof)",
-        status=_STATUS,
-        limits=_LIMITS.format(
-            more=(
-                "Hardware's last pair reads a row beyond the matrix, so neither result is the pooling of an odd "
-                "number of rows. The proofs of the pooling mappings ask for an even number."
-            )
-        ),
+        more="Hardware's last pair reads a row beyond the matrix, so neither result is the pooling of an odd "
+        "number of rows. The proofs of the pooling mappings ask for an even number.",
         evidence=(
             *_evidence(setup, other, 'reduce_odd="recorded"'),
             "With 1 timestep the program for the published ILA ends with the message:",
@@ -282,28 +281,34 @@ def backward() -> Finding:
     other = FlexAsrOptions(control_passes="recorded")
     setup = smallest(backward_layers, "gb_control_num_timestep_1", range(1, 5), other)
     count = setup.registers["gb_control_num_timestep_1"]
-    return Finding(
+    return _finding(
         name="flexasr_backward",
         title="FlexASR: the timesteps of a bidirectional layer",
         claim=(
             "a backward pass of GBControl (mode 2) reads and writes the same timesteps in hardware and the published "
             "ILA"
         ),
-        method=_METHOD.format(what="1 to 4 timesteps and codes for a layer that copies its input"),
+        drawn="1 to 4 timesteps and codes for a layer that copies its input",
         counterexample=f"{_plural(count, 'timestep')}, {_count(setup)}",
         holds=(
             "nothing for mode 2: of N timesteps, hardware writes 2 (N - t) - 1 in step t from input N - 1 - t, the "
             "published ILA writes 2 (N - t) + 1 from the input of that number. In mode 1, the forward pass, both write "
             "2 t, hardware from input t, the published ILA from input 2 t (checked for N = 1 .. 4, tables below)"
         ),
-        status=_STATUS,
-        limits=_LIMITS.format(more="This option does not change unidirectional layers."),
+        more="This option does not change unidirectional layers.",
         evidence=(
             *_evidence(setup, other, 'control_passes="recorded"'),
             "Timesteps of the result of a backward pass, each with the timestep of the input that it was made from:",
-            table(["N", "hardware", "published"], _backward_passes(other)),
+            _passes(
+                other,
+                Mode.BACKWARD,
+                lambda n: {2 * (n - t) - 1: n - 1 - t for t in range(n)},
+                lambda n: {2 * (n - t) + 1: 2 * (n - t) + 1 for t in range(n)},
+            ),
             "The same of a forward pass:",
-            table(["N", "hardware", "published"], _forward_passes(other)),
+            _passes(
+                other, Mode.FORWARD, lambda n: {2 * t: t for t in range(n)}, lambda n: {2 * t: 2 * t for t in range(n)}
+            ),
         ),
     )
 
@@ -315,29 +320,18 @@ def copied(count: int, mode: int, options: FlexAsrOptions) -> dict[int, int]:
     return {vector - LANES: (word & 0xFF) - 1 for vector, word in sorted(buffer.items()) if vector >= LANES}
 
 
-def _backward_passes(other: FlexAsrOptions) -> list[list[object]]:
+Pass: TypeAlias = Callable[[int], dict[int, int]]
+"""For each timestep that a pass over so many timesteps writes, the input's timestep."""
+
+
+def _passes(other: FlexAsrOptions, mode: int, hardware: Pass, published: Pass) -> str:
+    """The table of passes over 1 .. 4 timesteps; raises NotFound where they are not as they are said to be."""
     rows: list[list[object]] = []
     for count in range(1, 5):
-        hardware, published = (copied(count, Mode.BACKWARD, reading) for reading in (RTL, other))
-        steps = range(count)
-        require(hardware == {2 * (count - t) - 1: count - 1 - t for t in steps}, f"hardware's timesteps of {count}")
-        require(published == {2 * (count - t) + 1: 2 * (count - t) + 1 for t in steps}, f"the ILA's steps of {count}")
-        rows.append([count, *map(_listed, (hardware, published))])
-    return rows
-
-
-def _forward_passes(other: FlexAsrOptions) -> list[list[object]]:
-    rows: list[list[object]] = []
-    for count in range(1, 5):
-        hardware, published = (copied(count, Mode.FORWARD, reading) for reading in (RTL, other))
-        require(hardware == {2 * t: t for t in range(count)}, f"hardware's timesteps of {count}")
-        require(published == {2 * t: 2 * t for t in range(count)}, f"the ILA's timesteps of {count}")
-        rows.append([count, *map(_listed, (hardware, published))])
-    return rows
-
-
-def _listed(timesteps: Mapping[int, int]) -> str:
-    return ", ".join(f"{to} from {of}" for to, of in timesteps.items())
+        shown = [copied(count, mode, reading) for reading in (RTL, other)]
+        require(shown == [hardware(count), published(count)], f"the timesteps of {count} in mode {mode}")
+        rows.append([count, *(", ".join(f"{to} from {of}" for to, of in each.items()) for each in shown)])
+    return table(["N", "hardware", "published"], rows)
 
 
 def paddings(most: int) -> st.SearchStrategy[Setup]:
@@ -364,22 +358,17 @@ def padding_vectors() -> Finding:
     registers = setup.registers
     first, end = (registers[f"gb_zero_padding_num_timestep_{i}"] for i in (1, 2))
     _agree(paddings(2), other)
-    return Finding(
+    return _finding(
         name="flexasr_padding",
         title="FlexASR: ZeroPadding from the third vector on",
         claim="ZeroPadding clears the same vectors in hardware and in the published ILA",
-        method=_METHOD.format(what="1 to 5 vectors, timesteps and codes"),
+        drawn="1 to 5 vectors, timesteps and codes",
         counterexample=(
             f"{registers['gb_zero_padding_num_vector_1']} vectors, timesteps {first} .. {end - 1}, {_count(setup)}"
         ),
         holds="no difference in 200 random programs with one or two vectors per timestep (no proof)",
-        status=_STATUS,
-        limits=_LIMITS.format(
-            more=(
-                "The published ILA also takes 0 for the base of every matrix (`padding_base`), which is a "
-                "difference of its own and does not play a part here."
-            )
-        ),
+        more="The published ILA also takes 0 for the base of every matrix (`padding_base`), which is a "
+        "difference of its own and does not play a part here.",
         evidence=_evidence(setup, other, 'padding_vectors="accumulated"'),
     )
 
