@@ -7,6 +7,7 @@ is raised when the run has ended.
 from __future__ import annotations
 
 import ctypes
+import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
 from threading import RLock
@@ -20,7 +21,7 @@ from ila_lang.language.expr import Expr
 from ila_lang.language.kernel import ExtentError, Kernel
 
 from .build import available, compiled
-from .kernels import AddressFault, Fault, KernelText, kernel_text
+from .kernels import AddressFault, Fault, KernelText, divisors, kernel_text
 from .layout import Layout
 from .terms import WIDEST, NotNative
 
@@ -28,6 +29,9 @@ Words = NDArray[Any]
 
 #: Iterations of a kernel that the interpreter is tried on before a kernel is compiled.
 TRIED = 20_000
+
+#: Seconds of runs with the same divisors after which a kernel is compiled for these, and for how many of them at most.
+SPECIAL_AFTER, MOST_SPECIAL = 0.05, 32
 
 VALUE_BYTES = WIDEST // 8
 _POLL = ctypes.CFUNCTYPE(ctypes.c_int32)
@@ -44,7 +48,8 @@ class Calls:
         self.record = np.zeros(16 + VALUE_BYTES, np.uint8)
         self.raised: list[BaseException] = []
         self._kept: list[Any] = []
-        self.poll = self.function(_POLL, lambda _: 0, -1)
+        self.stopped = False
+        self.poll = self.function(_POLL, self._poll, -1)
 
     def function(self, kind: Any, answer: Callable[[Any], int], failed: int) -> int:
         """The address of a function that answers a call, or says ``failed`` where it raises."""
@@ -53,6 +58,11 @@ class Calls:
         function = kind(answers.send if kind._argtypes_ else answers.__next__)
         self._kept.append(function)
         return int(ctypes.cast(function, ctypes.c_void_p).value or 0)
+
+    def _poll(self, _: object) -> int:
+        if self.stopped:
+            raise InterruptedError("The run was ended")
+        return 0
 
     def check(self, errors: Callable[[int], tuple[str, Sequence[Fault]]], lengths: Mapping[str, int]) -> None:
         """Raises what a run that failed has met; ``errors`` gives the name and the errors of a kernel by number."""
@@ -115,9 +125,14 @@ class KernelCode:
         self._lock = RLock()
         self._scalar: Callable[..., None] | None = None
         self._missed = False
+        self._given = kernel, layout, memories, checked
+        self.divisors: tuple[Expr, ...] = ()
+        self._special: dict[tuple[int, ...], Any] = {}
+        self._seconds: dict[tuple[int, ...], float] = {}
         if available():
             with suppress(NotNative):
                 self.text = kernel_text(kernel, layout, memories, checked)
+                self.divisors = divisors(kernel)
 
     @property
     def _long(self) -> bool:
@@ -133,6 +148,45 @@ class KernelCode:
                 if code is not None:
                     self.run, self.address = code.function("run", ctypes.c_void_p), code.address("run")
             return self.run is not None
+
+    def values(self, block: Words) -> tuple[int, ...]:
+        """The values of the divisors' scalars in a block."""
+        found: dict[str, int] = {}
+        self._given[1].unpack(block, found)
+        return tuple(found[v.name] for v in self.divisors)
+
+    def special(self, values: tuple[int, ...]) -> Any:
+        """The code for these values of the divisors' scalars, which LLVM makes much more of; None where there is none.
+
+        It is made where it is known, or runs with these values have taken long enough.
+        """
+        with self._lock:
+            seconds = self._seconds.get(values)
+            is_new = seconds is None and len(self._seconds) < MOST_SPECIAL
+            is_long = seconds is not None and seconds >= SPECIAL_AFTER
+            if self._special.get(values) is None and (is_new or is_long):
+                self._seconds[values] = float("-inf") if seconds else 0.0
+                self._special[values] = self._specialised(values, known_only=is_new)
+            return self._special.get(values)
+
+    def _specialised(self, values: tuple[int, ...], known_only: bool) -> Callable[..., int] | None:
+        assert self.text is not None
+        try:
+            text = kernel_text(*self._given, dict(zip(self.divisors, values, strict=True)))
+        except NotNative:
+            return None
+        code = compiled(text.text, known_only) if text.errors == self.text.errors else None
+        return None if code is None else code.function("run", ctypes.c_void_p)
+
+    def run_any(self, table: int, values: tuple[int, ...]) -> int:
+        """Runs the code for all values, and counts how long it takes with these."""
+        assert self.run is not None
+        started = time.perf_counter()
+        result = self.run(table)
+        with self._lock:
+            if values in self._seconds:
+                self._seconds[values] += time.perf_counter() - started
+        return result
 
     def interpret(self, values: Mapping[str, int], memories: Mapping[str, Any], stored: Mapping[str, Words]) -> bool:
         """Runs the kernel on the interpreter; false, with nothing done, where it is long and can be compiled."""

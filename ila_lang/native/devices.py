@@ -25,6 +25,7 @@ from .kernels import (
     ERROR,
     FIRST,
     KERNELS,
+    OTHER,
     POLL,
     PROFILE,
     SLOW,
@@ -283,7 +284,7 @@ end:
         body.line(f"br label %{ran}")
         body.lines.append(f"{ran}:")
         result = body.let(f"call i32 {body.let(f'load ptr, ptr {place}')}(ptr %args)")
-        body.line(f"br i1 {body.let(f'icmp eq i32 {result}, 0')}, label %{done}, label %{failed}")
+        body.line(f"switch i32 {result}, label %{failed} [ i32 0, label %{done} i32 {OTHER}, label %{new} ]")
         body.lines.append(f"{failed}:")
         body.line(f"store i64 {number + 1}, ptr {body.let(f'getelementptr i8, ptr {record}, i64 {8 + WIDEST // 8}')}")
         body.line("ret i32 -1")

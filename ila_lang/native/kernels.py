@@ -6,12 +6,14 @@ value.  Loops ask now and then (:data:`FUEL`) whether they shall go on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
-from ila_lang.language.expr import Expr, postorder, variables_of
-from ila_lang.language.kernel import Command, For, Kernel, Let, Load, Statement, Store, terms, walk
+from ila_lang.language.build import const
+from ila_lang.language.expr import Expr, postorder, substitute, variables_of
+from ila_lang.language.kernel import Command, For, Kernel, Let, Load, Statement, Store, map_statement, terms, walk
 from ila_lang.language.sorts import MemSort
 
 from .layout import Layout
@@ -26,6 +28,9 @@ PART = 1 << 18
 
 # places in the table of addresses that every function is given
 BLOCK, ERROR, POLL, SLOW, START, KERNELS, STEP, FIRST = range(8)
+
+#: What a kernel's code returns where it is not for these values of scalars.
+OTHER = 3
 
 ASK = "i32 {}() nounwind memory(inaccessiblemem: readwrite)"
 
@@ -314,13 +319,32 @@ class KernelText:
     checked: tuple[str, ...]
 
 
-def kernel_text(kernel: Kernel, layout: Layout, memories: Sequence[Expr], checked: Sequence[str] = ()) -> KernelText:
+def divisors(kernel: Kernel) -> tuple[Expr, ...]:
+    """The scalars from outside of which a kernel's divisors are made: registers that hold strides, as a rule."""
+    external = kernel.external_variables()
+    roots = [term for statement in walk(kernel.body) for term in terms(statement)]
+    found = (n.args[1] for n in postorder(roots) if n.op in ("bvudiv", "bvurem"))
+    scalars = (v for v in variables_of(*found) if external.get(v.name) is v and not isinstance(v.sort, MemSort))
+    return tuple(dict.fromkeys(scalars))
+
+
+def kernel_text(
+    kernel: Kernel,
+    layout: Layout,
+    memories: Sequence[Expr],
+    checked: Sequence[str] = (),
+    known: Mapping[Expr, int] | None = None,
+) -> KernelText:
     """The code of a kernel that issues no commands.
 
     ``layout`` says where its scalars are; ``memories`` are the arrays in the table, in order, and behind them the
-    lengths of those that are ``checked``.  Raises NotNative where the interpreter has to serve.
+    lengths of those that are ``checked``.  With ``known`` it is the code for these values of scalars, and returns
+    :data:`OTHER`, with nothing done, where they have others.  Raises NotNative where the interpreter has to serve.
     """
     module = Module()
+    values = {variable: const(value, variable.width) for variable, value in (known or {}).items()}
+    if values:
+        kernel = Kernel(kernel.name, "", [map_statement(s, partial(substitute, mapping=values)) for s in kernel.body])
     external = kernel.external_variables()
     used = {n: v for n, v in external.items() if isinstance(v.sort, MemSort)}
     inner, body = Body(module), Body(module)
@@ -348,6 +372,13 @@ def kernel_text(kernel: Kernel, layout: Layout, memories: Sequence[Expr], checke
     statements.block(kernel.body)
     statements.end()
     module.add(f"internal i32 @kernel({', '.join(parameters)}) noinline nounwind", inner)
+    block = layout.places(given[0].removeprefix("ptr "))
+    for variable, value in values.items():
+        there = body.read(block[variable], bits_of(variable.sort))
+        same, other = body.label(), body.label()
+        body.branch(body.let(f"icmp ne i{variable.width} {there}, {value.value}"), other, same)
+        body.line(f"ret i32 {OTHER}")
+        body.lines.append(f"{same}:")
     body.line("ret i32 " + body.let(f"call i32 @kernel({', '.join(given)})"))
     module.add("i32 @run(ptr %args) nounwind", body)
     return KernelText(module.text + PROFILE + "\n", tuple(statements.errors), layout, tuple(memories), tuple(checked))

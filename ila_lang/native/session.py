@@ -163,8 +163,15 @@ class Session:
             if self._interpreted(code, host):
                 return RAN_ALREADY
             code.ready()
-        self._pointers[number] = code.address
-        return 0
+        if not code.divisors:
+            self._pointers[number] = code.address
+            return 0
+        values = code.values(self.block)
+        special = code.special(values)
+        if special is not None:
+            self._pointers[number] = ctypes.cast(special, _POINTER).value or 0
+            return 0
+        return RAN_ALREADY if code.run_any(self.table.ctypes.data, values) == 0 else 1
 
     def _interpreted(self, code: KernelCode, host: Host) -> bool:
         words = {name: host.memories[name].words for name in stored_memories(code.kernel)}
@@ -177,10 +184,12 @@ class Session:
         code, host = self.code.kernel(kernel), self._host()
         if not code.ready() and (self._interpreted(code, host) or not code.ready()):
             return
-        assert code.run is not None
         self.device.layout.pack(host.values, self.block)
         self._refresh()
-        if code.run(self.table.ctypes.data):
+        values = code.values(self.block) if code.divisors else ()
+        special = code.special(values) if code.divisors else None
+        table = self.table.ctypes.data
+        if special(table) if special is not None else code.run_any(table, values):
             self._failed(self.device.kernels.index(kernel) + 1)
 
     def execute(
@@ -283,8 +292,9 @@ class Session:
         self.device.layout.pack(host.values, self.block)
         self.table[STEP] = self.code.step
         for number, kernel in enumerate(self.device.kernels):
-            if not self._pointers[number] and kernel in self.code.kernels:
-                self._pointers[number] = self.code.kernels[kernel].address
+            code = self.code.kernels.get(kernel)
+            if not self._pointers[number] and code is not None and not code.divisors:
+                self._pointers[number] = code.address
         self._refresh()
 
     def _refresh(self) -> None:

@@ -114,6 +114,11 @@ class Simulator(Machine):
             self.require_unchanged()
         self._session.run_kernel(kernel)
 
+    def stop(self) -> None:
+        """Ends what another thread runs on the device as native code, which raises InterruptedError there."""
+        if self._session is not None:
+            self._session.calls.stopped = True
+
     def execute(self, stream: CommandStream, watch: Sequence[str] = ()) -> dict[str, list[tuple[int, Any]]]:
         """Executes the commands of ``stream`` in order.
 

@@ -233,7 +233,7 @@ class Implementation(ABC):
             for name, array in zip(self.operands, operands, strict=True)
         }
         codes = {name: operand.codes for name, operand in by_name.items()}
-        outputs = [self._run_call(call, codes, devices) for call in self.calls]
+        outputs = devices.each(lambda call: self._run_call(call, codes, devices), self.calls)
         value = self._result(outputs)
         return Executed(
             value.astype(np.float32),
