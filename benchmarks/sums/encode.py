@@ -187,6 +187,12 @@ class _Writer:
             return self.text[id(term)]
         return self.text.get(id(term), f"s.{self.number[id(term)]}")
 
+    def _product_lines(self, term: Product, number: int) -> list[str]:
+        """Names a product's value; the lines that define it."""
+        self.text[id(term)] = self._multiply(term, number)
+        lines, self.products = self.products, []
+        return lines
+
     # ------------------------------------------------------------------------------------- hash and multisets
 
     def _collected(self) -> list[str]:
@@ -194,9 +200,7 @@ class _Writer:
         lines += self._collector()
         for number, term in enumerate(self.order):
             if isinstance(term, Product):
-                self.text[id(term)] = self._multiply(term, number)
-                lines += self.products
-                self.products.clear()
+                lines += self._product_lines(term, number)
             elif isinstance(term, Sum):
                 if self.encoding is not Encoding.COUNTS:
                     lines.append(self._definition(term))
@@ -288,9 +292,7 @@ class _Writer:
             ]
         for number, term in enumerate(self.order):
             if isinstance(term, Product):
-                self.text[id(term)] = self._multiply(term, number)
-                lines += self.products
-                self.products.clear()
+                lines += self._product_lines(term, number)
             elif isinstance(term, Sum):
                 before = self._value(term.elements[0]) if term.elements else "unit"
                 for i, element in enumerate(term.elements[1:], 1):

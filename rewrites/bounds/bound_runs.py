@@ -248,8 +248,8 @@ def _reals(theorem: Theorem, data: Data) -> Values:
 
 def _first(values: Values, term: Term) -> Interval:
     """A term's value at the first element: all elements of a result are alike."""
-    found: Interval = values.of(term).flat[0]
-    return found
+    first: Interval = values.of(term).flat[0]
+    return first
 
 
 _PARAMETERS = {"pe_shift": 2, "pe_add_bias": 1, "attention_shift": 2, "adpfloat_to_fixed": 1, "fixed_to_adpfloat": 1,

@@ -134,7 +134,7 @@ class _Elements:
     values: Values
     errors: Mapping[str, Reals]
     biases: Mapping[str, int]
-    found: dict[int, Reals] = field(default_factory=dict)
+    step_errors: dict[int, Reals] = field(default_factory=dict)
 
     # -- exact values ------------------------------------------------------------------------------------------
 
@@ -158,21 +158,21 @@ class _Elements:
     def ranges(self) -> dict[str, float]:
         """What symbols are for all elements."""
         theorem = self.operator.theorem
-        found: dict[str, float] = {**self.biases}
-        found |= {count: self.count(index) for index, count in theorem.counts.items()}
+        symbols: dict[str, float] = {**self.biases}
+        symbols |= {count: self.count(index) for index, count in theorem.counts.items()}
         for leaf, (_, _, error, magnitude) in theorem.leaves.items():
             if leaf in self.values.leaves:
                 for name, values in ((magnitude, self.values.leaves[leaf]), (error, self.errors[leaf])):
-                    found[name] = max(found.get(name, 0.0), float(np.abs(values).max(initial=0.0)))
+                    symbols[name] = max(symbols.get(name, 0.0), float(np.abs(values).max(initial=0.0)))
         for name, terms in theorem.ranges.items():
             if set().union(*map(_leaves, terms)) <= self.values.leaves.keys():
                 lower = terms[0][0] == "at least"
-                found[name] = (
+                symbols[name] = (
                     float(self.least(terms[0][1]).min())
                     if lower
                     else max(float(self.magnitude(t).max(initial=0.0)) for t in terms)
                 )
-        return found
+        return symbols
 
     # -- errors ------------------------------------------------------------------------------------------------
 
@@ -187,10 +187,10 @@ class _Elements:
 
     def error(self, number: int) -> Reals:
         """The errors of a step."""
-        if number not in self.found:
+        if number not in self.step_errors:
             error = self._error(self.operator.steps[number - 1])
-            self.found[number] = np.where(np.isnan(error), np.inf, error)
-        return self.found[number]
+            self.step_errors[number] = np.where(np.isnan(error), np.inf, error)
+        return self.step_errors[number]
 
     def _error(self, step: Step) -> Reals:
         if step.law == "given":

@@ -141,11 +141,11 @@ class _Writer(Words):
 
     def loop(self, loop: For, env: dict[Expr, Expr]) -> None:
         extent, counter = self.term(loop.extent, env), loop.counter
-        found = self.names.loops.get(counter.name)
-        if found is None and extent.is_const and extent.value <= MOST_WRITTEN_OUT:
+        indexed = self.names.loops.get(counter.name)
+        if indexed is None and extent.is_const and extent.value <= MOST_WRITTEN_OUT:
             for iteration in range(extent.value):
                 self.block(loop.body, self.inside(loop, env, const(iteration, counter.width)))
-        elif found is None and extent.op == "ite" and counter.width == 1:
+        elif indexed is None and extent.op == "ite" and counter.width == 1:
             # of a condition, which is taken to hold: registers are 0 otherwise, and so they are for words of zeros
             if any(isinstance(s, Store) for s in walk(loop.body)):
                 raise Unread(f"what is stored must not depend on {counter.name}")
@@ -155,12 +155,12 @@ class _Writer(Words):
             for register, value in zip(registers, before, strict=True):
                 if not (self.vanishes(value) and self.vanishes(env[register])):
                     raise Unread(f"{register.name} must be 0 where {counter.name} is not reached, and for words of 0")
-        elif found is None:
+        elif indexed is None:
             if _updated(loop.body, env):
                 raise Unread(f"registers must not be kept from one iteration of {counter.name} to the next")
             self.block(loop.body, self.inside(loop, env, private_var(f"element {counter.name}", counter.sort)))
         else:
-            self.fold(loop, found, env)
+            self.fold(loop, indexed, env)
 
     def vanishes(self, term: Expr) -> bool:
         """Whether a word is 0 where all words of leaves are: a sum of products is."""
@@ -180,9 +180,9 @@ class _Writer(Words):
         self.indices[variable] = name
         return variable
 
-    def fold(self, loop: For, found: tuple[str, ...], env: dict[Expr, Expr]) -> None:
+    def fold(self, loop: For, names: tuple[str, ...], env: dict[Expr, Expr]) -> None:
         """A loop over an index: sums in registers, or words that are stored for each of its values."""
-        index, count = found[0], found[-1]
+        index, count = names[0], names[-1]
         nest, inner, extents = [loop], dict(env), list[Expr]()
         while len(nest[-1].body) == 1 and isinstance(only := nest[-1].body[0], For):
             if only.counter.name in self.names.loops:
@@ -191,13 +191,13 @@ class _Writer(Words):
         for each in nest:
             inner[each.counter] = self.index(index, each.counter, len(extents))
             extents.append(self.term(each.extent, env))
-        if len(found) == 3:
-            digits = [self.index(name, loop.counter, 0) for name in found[:2]]
+        if len(names) == 3:
+            digits = [self.index(name, loop.counter, 0) for name in names[:2]]
             inner[loop.counter] = digits[0] * int(count) + digits[1]
             extents = [*self.extents[index]]
             if extents[0] * int(count) is not self.term(loop.extent, env) or len(extents) > 1:
-                raise Unread(f"{loop.counter.name} must count the values of {index} and {found[1]}")
-        self.counted(index, count if len(found) == 2 else "", extents)
+                raise Unread(f"{loop.counter.name} must count the values of {index} and {names[1]}")
+        self.counted(index, count if len(names) == 2 else "", extents)
         kept = {r: private_var(f"kept {r.name}", r.sort) for r in _updated(nest[-1].body, env)}
         inner |= kept
         outside, self.last = (

@@ -112,19 +112,19 @@ def prove_lemma(lemma: Lemma, discharger: Discharger | None = None, *, function:
     The verdict's details have the digest of the primitive's body, the ``method``, and, by enumeration, the number of
     ``arguments`` and the ``largest`` error as a part of what is allowed; if refuted, the ``counterexample``.
     """
-    target, asked = function or lemma.function, discharger or Discharger(timeout=60)
+    target, discharger = function or lemma.function, discharger or Discharger(timeout=60)
     proof = lemma.proof(target)
     details: dict[str, object] = {"digest": digest(target)}
-    start, mark = time.perf_counter(), len(asked.obligations)
+    start, mark = time.perf_counter(), len(discharger.obligations)
     if isinstance(proof, Every):
         method = "enumeration"
         status, reason = _enumerate(lemma, target, proof, details)
     else:
         method = "lemma"
         with fresh_symbols():
-            status, reason = _ask(lemma, proof, asked, details)
+            status, reason = _ask(lemma, proof, discharger, details)
     seconds = time.perf_counter() - start
-    return Verdict(status, lemma_claim(lemma), method, seconds, reason, asked.obligations[mark:], details=details)
+    return Verdict(status, lemma_claim(lemma), method, seconds, reason, discharger.obligations[mark:], details=details)
 
 
 def _refuted(details: dict[str, object], counterexample: Mapping[str, int], seen: str) -> tuple[Status, str]:

@@ -362,23 +362,23 @@ def rule_claim(rule: RealRule) -> Claim:
     )
 
 
-def ask_rule(rule: RealRule, asked: Discharger) -> None:
+def ask_rule(rule: RealRule, discharger: Discharger) -> None:
     """Puts a law to both solvers; raises NotDischarged unless both say that it holds, and is about something."""
     hypotheses, goal = rule.build()
     if hypotheses:
-        asked.ask("numerics", f"{rule.name}: premises", hypotheses, "they can hold", expected="sat")
-    asked.ask("numerics", rule.name, [*hypotheses, smt.Not(goal)], rule.statement)
+        discharger.ask("numerics", f"{rule.name}: premises", hypotheses, "they can hold", expected="sat")
+    discharger.ask("numerics", rule.name, [*hypotheses, smt.Not(goal)], rule.statement)
 
 
 def prove_rule(rule: RealRule, discharger: Discharger | None = None) -> Verdict:
     """Puts a law to both solvers."""
-    asked = discharger or Discharger(timeout=60)
-    start, mark = time.perf_counter(), len(asked.obligations)
+    discharger = discharger or Discharger(timeout=60)
+    start, mark = time.perf_counter(), len(discharger.obligations)
     with fresh_symbols():
         try:
-            ask_rule(rule, asked)
-            status, reason = asked.conclude()
+            ask_rule(rule, discharger)
+            status, reason = discharger.conclude()
         except NotDischarged as failed:
             status, reason = Status.UNKNOWN, str(failed)
     seconds = time.perf_counter() - start
-    return Verdict(status, rule_claim(rule), "lemma", seconds, reason, asked.obligations[mark:])
+    return Verdict(status, rule_claim(rule), "lemma", seconds, reason, discharger.obligations[mark:])

@@ -35,8 +35,8 @@ def derived(
 
     def derivation() -> Written:
         (run,) = called(fragment())
-        found = derivation_of(run.kernel, run.operands, result, names, lemmas=lemmas, alike=bool(growth))
-        last = (Step("growth", (len(found.steps),), (), tuple(growth)),) if growth else ()
-        return replace(found, steps=found.steps + last)
+        written = derivation_of(run.kernel, run.operands, result, names, lemmas=lemmas, alike=bool(growth))
+        last = (Step("growth", (len(written.steps),), (), tuple(growth)),) if growth else ()
+        return replace(written, steps=written.steps + last)
 
     return Operator(name, summary, symbols, derivation, example, note)
