@@ -35,7 +35,7 @@ from rewrites.compiler.codegen.interface import (
     Tensors,
 )
 from rewrites.compiler.codegen.operators import AcceleratorOperator, require_fit, shapes_of
-from rewrites.compiler.codegen.parts import equal_parts, padded
+from rewrites.compiler.codegen.parts import equal_parts, fits, most_that_fit, padded
 from rewrites.compiler.offload.backend import Backend
 from rewrites.compiler.offload.places import PRODUCTS, WEIGHTS
 from rewrites.compiler.offload.rules import AcceleratorRule
@@ -43,7 +43,6 @@ from rewrites.compiler.offload.takers import as_product
 from rewrites.egraph.pattern import operator
 
 from .mapping import DENSE_LAYER, ir_requantise
-from .model import ELEMENTS
 from .rules import OUTPUTS_IN_PARTS, ROWS_IN_PARTS
 
 LARGEST = 127
@@ -71,11 +70,11 @@ class Dense(Implementation):
         (rows, inputs), (outputs, _) = types[0].shape, types[1].shape
         if not rows or not inputs or not outputs:
             raise CannotOffload("tiny_gemm.dense has a tensor without elements, and the mapping is for 1 and more")
-        if inputs > ELEMENTS:
-            raise CannotOffload(f"tiny_gemm.dense has {inputs} inputs, and a scratchpad holds {ELEMENTS}")
-        xs = equal_parts(rows, ELEMENTS // inputs)
+        if not fits(DENSE_LAYER, 1, inputs, 1):
+            raise CannotOffload(f"tiny_gemm.dense has {inputs} inputs, and a scratchpad does not hold as many")
+        xs = equal_parts(rows, most_that_fit(rows, lambda m: fits(DENSE_LAYER, m, inputs, 1)))
         length = xs[0][1]  # of a part, in rows
-        ws = equal_parts(outputs, min(ELEMENTS // inputs, ELEMENTS // length))
+        ws = equal_parts(outputs, most_that_fit(outputs, lambda n: fits(DENSE_LAYER, length, inputs, n)))
         return [(part, (0, inputs)) for part in xs], [(part, (0, inputs)) for part in ws]
 
     def _calls(self) -> Sequence[Call]:

@@ -2,9 +2,33 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Callable
+
 import numpy as np
 
+from ila_lang.mapping import SizeError
+from rewrites.mappings.claim import MappingClaim
+
 from .interface import Reals
+
+
+def fits(claim: MappingClaim, *shape: int) -> bool:
+    """Whether a mapping's domain has sizes for a shape."""
+    try:
+        claim.mapping.sizes_for(shape)
+    except SizeError:
+        return False
+    return True
+
+
+def most_that_fit(count: int, fit: Callable[[int], bool]) -> int:
+    """The largest number up to ``count`` that fits, where smaller ones fit as well; 0 where none does.
+
+    >>> most_that_fit(100, lambda n: n * n <= 50)
+    7
+    """
+    return bisect_left(range(1, count + 1), True, key=lambda n: not fit(n))
 
 
 def equal_parts(count: int, most: int) -> list[tuple[int, int]]:

@@ -228,9 +228,13 @@ def sizes_within(
     """
     where = f"shape {rows}x{features_in}x{features_out} of {what}"
     if features_in % LANES or not LANES <= features_in <= 255 * LANES:
-        raise SizeError(f"Input features of {where} must be a multiple of 16 up to 4080, not {features_in}; pad them")
+        raise SizeError(
+            f"Input features of {where} must be a multiple of 16 up to 4080, not {features_in}; pad or cut them"
+        )
     if features_out % 64 or not 64 <= features_out <= 63 * 64:
-        raise SizeError(f"Output features of {where} must be a multiple of 64 up to 4032, not {features_out}; pad them")
+        raise SizeError(
+            f"Output features of {where} must be a multiple of 64 up to 4032, not {features_out}; pad or cut them"
+        )
     if not 1 <= rows <= 65535:
         raise SizeError(f"Rows of {where} must be 1 to 65535 (a 16-bit register), not {rows}")
     groups, ni, no = -(-rows // 16), features_in // LANES, features_out // 64

@@ -7,12 +7,11 @@ order, so cutting does not change results.
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from accel_models.hlscnn.layout import LANES
 from ila_lang.mapping import TensorMapping
+from rewrites.compiler.codegen.parts import most_that_fit
 
 
 @dataclass(frozen=True)
@@ -72,17 +71,12 @@ def tile(mapping: TensorMapping, shape: Shape) -> Tiling:
     mapping.require(shape.sizes(1, 1))
     best: tuple[int, Tiling] | None = None
     # what a start needs grows with its filters and rows
-    most = _most(shape.filters, lambda n: mapping.holds(shape.sizes(n, 1)))
+    most = most_that_fit(shape.filters, lambda n: mapping.holds(shape.sizes(n, 1)))
     for group in [n for n in range(most, 0, -1) if n == most or n % LANES == 0 or n < LANES]:
-        rows = _most(shape.outputs[0], lambda n, group=group: mapping.holds(shape.sizes(group, n)))  # type: ignore[misc]
+        rows = most_that_fit(shape.outputs[0], lambda n, group=group: mapping.holds(shape.sizes(group, n)))  # type: ignore[misc]
         groups = -(-shape.filters // group)
         cost = groups * -(-shape.outputs[0] // rows) + groups
         if best is None or cost < best[0]:
             best = cost, Tiling(group, rows)
     assert best is not None, "one filter and one output row fit"
     return best[1]
-
-
-def _most(count: int, fits: Callable[[int], bool]) -> int:
-    """The largest number up to ``count`` that fits, where smaller ones fit as well."""
-    return bisect_left(range(1, count + 1), True, key=lambda n: not fits(n))

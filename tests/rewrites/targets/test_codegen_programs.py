@@ -193,19 +193,17 @@ def test_another_parameter_is_seen(name: str, parameter: str) -> None:
 
 
 def small_linear(monkeypatch: pytest.MonkeyPatch) -> Case:
-    monkeypatch.setattr(flexasr_linear, "MOST_OUTPUT_VECTORS", 1)
-    monkeypatch.setattr(flexasr_linear, "MOST_ROWS", 2)
+    monkeypatch.setattr(flexasr_linear, "most_that_fit", lambda count, fit: count // 2)
     return linear("relu")
 
 
 def small_pool(monkeypatch: pytest.MonkeyPatch) -> Case:
-    monkeypatch.setattr(flexasr_pools, "MOST_ROWS", 5)
+    monkeypatch.setattr(flexasr_pools, "most_that_fit", lambda count, fit: min(count, 2))
     return case("flexasr.max_pool", (normal(1, 10, 20),))
 
 
 def small_chain(monkeypatch: pytest.MonkeyPatch) -> Case:
-    monkeypatch.setattr(flexasr_pools, "MOST_ROWS", 9)
-    monkeypatch.setattr(flexasr_pools, "MOST_VECTORS", 2)
+    monkeypatch.setattr(flexasr_pools, "most_that_fit", lambda count, fit: min(count, 2))
     return case("flexasr.mean_pool_x2", (normal(1, 20, 50),))
 
 

@@ -37,14 +37,14 @@ EMPTY = " has a tensor without elements, and FlexASR's loops run at least once"
 REFUSED: dict[str, tuple[tuple[Node, list[TensorType]], str]] = {
     "many inputs": (
         node("flexasr.linear", (1, 4081), (8, 4081), (8,), activation="none"),
-        "flexasr.linear has 4081 inputs, and a row of FlexASR's weights has at most 4080 (255 vectors); inputs are not "
-        "split",
+        "flexasr.linear does not fit, with one row and 64 outputs, and inputs are not split. Input features of shape "
+        "1x4096x64 of a FlexASR linear mapping must be a multiple of 16 up to 4080, not 4096; pad or cut them",
     ),
     "no rows": (node("flexasr.linear", (0, 4), (8, 4), (8,), activation="none"), "flexasr.linear" + EMPTY),
     "wide normalisation": (
         node("flexasr.layer_norm", (2, 4096), (4096,), (4096,), epsilon=1e-5),
-        "flexasr.layer_norm has 4096 features, and a row of FlexASR's global buffer has at most 4080 (255 vectors); "
-        "features are not split",
+        "flexasr.layer_norm does not fit, and it is not split. Columns of shape 2x4096 of a FlexASR layer-norm mapping "
+        "must be at most 4080 (255 vectors, an 8-bit register), not 4096",
     ),
     "empty pooling": (node("flexasr.mean_pool", (0, 16)), "flexasr.mean_pool" + EMPTY),
     "padded mean": (
@@ -57,7 +57,8 @@ REFUSED: dict[str, tuple[tuple[Node, list[TensorType]], str]] = {
     ),
     "many rows": (
         node("flexasr.layer_norm", (1100, 1040), (1040,), (1040,), epsilon=1e-5),
-        "flexasr.layer_norm has 1100 rows of 1040 features, and FlexASR's global buffer holds 1008; rows are not split",
+        "flexasr.layer_norm does not fit, and it is not split. Tiles of shape 1100x1040 of a FlexASR layer-norm "
+        "mapping must fit 65536 vectors, not 71760; split the tensor",
     ),
     "a large state": (
         node("flexasr.lstm", (5, 16), (8192, 16), (8192, 2048), (8192,), (8192,)),

@@ -15,14 +15,15 @@ from typing import Any, ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_models.flexasr.layout import LANES, LARGE_VECTORS
+from accel_models.flexasr.layout import LANES
 from accel_models.flexasr.quantise import BIASES, dequantise, largest
+from ila_lang.mapping import SizeError
 from ir_semantics.graph import Node, TensorType
 from rewrites.claims.theorems import applied
 from rewrites.compiler.codegen.bounding import bounds_of, linear_change
 from rewrites.compiler.codegen.formats import check_scale, greatest, range_of, unscale
 from rewrites.compiler.codegen.interface import Bounds, Call, CannotOffload, Executed, Options, Ranges, Reals, Tensors
-from rewrites.compiler.codegen.parts import equal_parts, padded
+from rewrites.compiler.codegen.parts import equal_parts, fits, most_that_fit, padded
 from rewrites.mappings.flexasr.claims import LINEAR
 from rewrites.rules.tensor.splitting import ACTIVATION_OF_PARTS, DENSE_OUTPUTS, DENSE_ROWS
 
@@ -30,10 +31,6 @@ from .adaptive import AdaptiveImplementation, adaptive_bias, adaptive_scale
 
 OUTPUTS = 64
 """Outputs come in vectors of 16 for each of four processing elements."""
-MOST_INPUT_VECTORS, MOST_OUTPUT_VECTORS, MOST_ROWS = 255, 63, 65535
-"""Limits of FlexASR's registers: vectors of inputs, output vectors of a processing element, rows."""
-INPUT_BUFFER, WEIGHT_BUFFER = 256, 65536
-"""Vectors of a processing element's buffers."""
 _SLOPES = {"none": 1.0, "relu": 1.0, "sigmoid": 0.25, "tanh": 1.0}
 
 
@@ -54,20 +51,18 @@ class Linear(AdaptiveImplementation):
         (rows, features), (outputs, _) = types[0].shape, types[1].shape
         if not rows or not features or not outputs:
             raise CannotOffload("flexasr.linear has a tensor without elements, and FlexASR's loops run at least once")
-        vectors = -(-features // LANES)
-        if vectors > MOST_INPUT_VECTORS:
+        claim, wide = LINEAR[str(node.attribute("activation"))], -(-features // LANES) * LANES
+        try:
+            claim.mapping.sizes_for((1, wide, OUTPUTS))
+        except SizeError as error:
             raise CannotOffload(
-                f"flexasr.linear has {features} inputs, and a row of FlexASR's weights has at most 4080 (255 vectors); "
-                "inputs are not split"
-            )
-        most = min(MOST_OUTPUT_VECTORS, WEIGHT_BUFFER // (LANES * vectors), INPUT_BUFFER - vectors)
-        parts = equal_parts(-(-outputs // OUTPUTS), most)
-        groups = LARGE_VECTORS // (LANES * (vectors + 4 * parts[0][1]))
-        return [
-            (part, (start * OUTPUTS, end * OUTPUTS))
-            for part in equal_parts(rows, min(LANES * groups, MOST_ROWS))
-            for start, end in parts
-        ]
+                f"flexasr.linear does not fit, with one row and {OUTPUTS} outputs, and inputs are not split. {error}"
+            ) from error
+        blocks = -(-outputs // OUTPUTS)
+        across = equal_parts(blocks, most_that_fit(blocks, lambda n: fits(claim, 1, wide, n * OUTPUTS)))
+        own = across[0][1] * OUTPUTS
+        down = equal_parts(rows, most_that_fit(rows, lambda n: fits(claim, n, wide, own)))
+        return [(part, (start * OUTPUTS, end * OUTPUTS)) for part in down for start, end in across]
 
     def _calls(self) -> Sequence[Call]:
         activation = str(self.node.attribute("activation"))

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_models.flexasr.layout import LANES, LARGE_VECTORS
+from accel_models.flexasr.layout import LANES
 from accel_models.flexasr.quantise import dequantise
 from ir_semantics.graph import Node, TensorType
 from rewrites.claims.theorems import applied
@@ -32,7 +32,7 @@ from rewrites.compiler.codegen.interface import (
     Reals,
     Tensors,
 )
-from rewrites.compiler.codegen.parts import equal_parts, padded
+from rewrites.compiler.codegen.parts import equal_parts, fits, most_that_fit, padded
 from rewrites.mappings.claim import MappingClaim
 from rewrites.mappings.flexasr import claims
 from rewrites.rules.tensor.splitting import POOLED_COLUMNS, POOLED_ROWS
@@ -72,11 +72,11 @@ class Pool(AdaptiveImplementation):
         rows, columns = types[0].shape
         if not rows or not columns:
             raise CannotOffload(f"{node.operator} has a tensor without elements, and FlexASR's loops run at least once")
-        group = 1 << POOLS[node.operator].steps
-        across = equal_parts(-(-columns // LANES), MOST_VECTORS)
-        vectors = across[0][1]
-        most = min(LARGE_VECTORS // (LANES * vectors) * LANES, MOST_ROWS) // group
-        down = equal_parts(rows // group, most)
+        claim, group = POOLS[node.operator].mapping, 1 << POOLS[node.operator].steps
+        vectors, groups = -(-columns // LANES), rows // group
+        across = equal_parts(vectors, most_that_fit(vectors, lambda n: fits(claim, group, n * LANES)))
+        wide = across[0][1] * LANES
+        down = equal_parts(groups, most_that_fit(groups, lambda n: fits(claim, n * group, wide)))
         return [(a * group, b * group) for a, b in down], [(a * LANES, b * LANES) for a, b in across]
 
     def _calls(self) -> Sequence[Call]:
@@ -129,7 +129,3 @@ class Pool(AdaptiveImplementation):
         x, program = executed.codes["x"], POOLS[self.node.operator]
         bound = applied.pooled(program.kind, x, program.steps)
         return bounds_of(bound, operand_error(executed, "x"), self.quantisation["scale"])
-
-
-MOST_VECTORS, MOST_ROWS = 255, 65535
-"""Limits of FlexASR's registers: vectors in a row, and rows."""

@@ -15,8 +15,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from accel_models.flexasr.layout import LANES, LARGE_VECTORS
+from accel_models.flexasr.layout import LANES
 from accel_models.flexasr.quantise import dequantise, largest
+from ila_lang.mapping import SizeError
 from ir_semantics.graph import Node, TensorType
 from rewrites.bounds.kernel.constants import LEAST_RADICAND
 from rewrites.claims.theorems import applied
@@ -39,20 +40,6 @@ from rewrites.mappings.flexasr.claims import LAYER_NORM
 from .adaptive import AdaptiveImplementation, adaptive_bias
 
 
-def _most_rows(node: Node, types: Sequence[TensorType]) -> int:
-    """How many rows of x fit FlexASR's global buffer; raises CannotOffload where x is empty or a row does not fit."""
-    rows, features = types[0].shape
-    if not rows or not features:
-        raise CannotOffload(f"{node.operator} has a tensor without elements, and FlexASR's loops run at least once")
-    vectors = -(-features // LANES)
-    if vectors > 255:
-        raise CannotOffload(
-            f"{node.operator} has {features} features, and a row of FlexASR's global buffer has at most 4080 "
-            "(255 vectors); features are not split"
-        )
-    return min(LARGE_VECTORS // (LANES * vectors) * LANES, MOST_ROWS)
-
-
 class LayerNorm(AdaptiveImplementation):
     """``flexasr.layer_norm``.
 
@@ -63,9 +50,11 @@ class LayerNorm(AdaptiveImplementation):
     operands: ClassVar[tuple[str, ...]] = ("x", "gamma", "beta")
 
     @staticmethod
-    def split(node: Node, types: Sequence[TensorType]) -> int:
-        """The rows; raises CannotOffload where these or their features do not fit, and on a large epsilon."""
-        features = types[0].shape[1]
+    def split(node: Node, types: Sequence[TensorType]) -> dict[str, int]:
+        """The mapping's sizes; raises CannotOffload where rows or their features do not fit, and on a large epsilon."""
+        rows, features = types[0].shape
+        if not rows or not features:
+            raise CannotOffload(f"{node.operator} has a tensor without elements, and FlexASR's loops run at least once")
         if features % LANES:
             raise CannotOffload(
                 f"flexasr.layer_norm has {features} features, which must be a multiple of 16: padding would change "
@@ -76,19 +65,14 @@ class LayerNorm(AdaptiveImplementation):
             raise CannotOffload(
                 f"flexasr.layer_norm has the epsilon {epsilon}, and FlexASR adds none: beyond 1e-5 nothing is proved"
             )
-        rows, most = types[0].shape[0], _most_rows(node, types)
-        if rows > most:
-            raise CannotOffload(
-                f"flexasr.layer_norm has {rows} rows of {features} features, and FlexASR's global buffer holds {most}; "
-                "rows are not split"
-            )
-        return rows
+        try:
+            return LAYER_NORM.mapping.sizes_for(types[0].shape)
+        except SizeError as error:
+            raise CannotOffload(f"flexasr.layer_norm does not fit, and it is not split. {error}") from error
 
     def _calls(self) -> Sequence[Call]:
-        vectors = self.types[0].shape[1] // LANES
-        count = self.split(self.node, self.types)
-        rows, features = (0, count), (0, vectors * LANES)
-        sizes = LAYER_NORM.mapping.sizes_for((count, vectors * LANES))
+        sizes = self.split(self.node, self.types)
+        rows, features = ((0, extent) for extent in self.types[0].shape)
         biases = {name: self.quantisation[name] for name in ("bias_x", "bias_beta", "bias_gamma")}
         row = {"gamma": (features,), "beta": (features,)}
         parts = {"x": (rows, features), **row, "y": (rows, features)}
@@ -194,7 +178,5 @@ def _joined(implementation: Implementation, codes: Sequence[NDArray[Any]], bias:
     return result
 
 
-MOST_ROWS = 65535
-"""A limit of FlexASR's registers."""
 MOST_EPSILON = 1e-5
 """What a layer normalisation may add to the variance: the proved bound counts it as an error of the variance."""
