@@ -6,6 +6,7 @@ many more of them, at random.
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import tempfile
@@ -26,6 +27,11 @@ def pytest_configure(config: pytest.Config) -> None:
         directory = tempfile.mkdtemp()
         config.add_cleanup(lambda: shutil.rmtree(directory, ignore_errors=True))
         os.environ["XDG_CACHE_HOME"] = directory
+
+
+def pytest_collection_finish() -> None:
+    """Collections of garbage do not look at thousands of tests again and again."""
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

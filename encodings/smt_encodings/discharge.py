@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 
 import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
 
+from .caching import cached_with_symbols
 from .claims import Answer, Obligation, Status, conclude
 from .printer import script
 from .renaming import numbered
@@ -116,7 +116,7 @@ def _ask(check: _Check, smtlib: str, timeout: float, patience: float = 1.0) -> A
     return answer
 
 
-@lru_cache(maxsize=10_000)
+@cached_with_symbols(10_000)
 def _question(*assertions: FNode) -> str:
     """The script of a question to which the answer is a status, which symbols' names have no part in: loops that are
     alike ask one text."""

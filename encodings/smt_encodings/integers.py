@@ -13,7 +13,6 @@ rest gets a quotient of its own, and a remainder is what the quotient leaves.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 
 from pysmt.fnode import FNode
 from pysmt.shortcuts import (
@@ -38,6 +37,7 @@ from pysmt.typing import INT
 
 from ila_lang import BOOL, BvSort, Expr, MemSort, postorder
 
+from .caching import cached_with_symbols
 from .claims import Unsupported
 from .environment import plain, symbol_text
 from .polynomials import Polynomial, expand, polynomial_term
@@ -404,7 +404,7 @@ class IntegerEncoding:
         return limit
 
 
-@lru_cache(maxsize=100_000)
+@cached_with_symbols(100_000)
 def is_linear(term: FNode) -> bool:
     """Whether no product of two non-constants occurs."""
     if term.is_times() and sum(not a.is_constant() for a in term.args()) > 1:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
+
+from .caching import cached_with_symbols
 
 Polynomial = dict[tuple[FNode, ...], int]
 """Coefficients of products of atoms; the empty product is the constant."""
@@ -31,7 +31,7 @@ def expand(term: FNode) -> Polynomial:
     return {(term,): 1}
 
 
-@lru_cache(maxsize=100_000)
+@cached_with_symbols(100_000)
 def text_of(term: FNode) -> str:
     """The text of an atom, by which products are ordered."""
     return str(term)

@@ -11,11 +11,13 @@ from pysmt.fnode import FNode
 from pysmt.smtlib.printers import SmtPrinter, to_smtlib
 from pysmt.utils import quote
 
+from .caching import cached_with_symbols
+
 SMALL = 300
 """Terms up to this many nodes, written as trees, are printed without ``let``."""
 
 
-@lru_cache(maxsize=100_000)
+@cached_with_symbols(100_000)
 def term_text(term: FNode) -> str:
     """One term; shared subterms of large terms become ``let``."""
     if _tree_size(term, SMALL) > SMALL:
@@ -47,7 +49,7 @@ def declarations(terms: Iterable[FNode]) -> list[str]:
     return [_declaration(s) for s in sorted(symbols, key=lambda s: str(s.symbol_name()))]
 
 
-@lru_cache(maxsize=100_000)
+@cached_with_symbols(100_000)
 def _declaration(symbol: FNode) -> str:
     return f"(declare-fun {quote(symbol.symbol_name())} {symbol.symbol_type().as_smtlib(funstyle=True)})"
 
