@@ -180,23 +180,15 @@ class InvariantView:
 
 @dataclass(frozen=True)
 class CertificateView:
-    """What the page shows of an intact certificate; ``sha256`` is the digest of the file's text."""
+    """An intact certificate's ``content``, and what else the page shows of it; ``sha256`` is of the file's text."""
 
-    tool: str
-    digest: str
+    content: Mapping[str, Any]
     sha256: str
-    seconds: float
     solvers: tuple[str, ...]
-    enumerations: tuple[tuple[str, int], ...]
-    runs: int
-    runs_at: tuple[str, ...]
-    runs_notes: tuple[str, ...]
-    obligations: int
     unlisted: int
     groups: tuple[ObligationGroup, ...]
     invariants: tuple[InvariantView, ...]
     lemmas: tuple[tuple[str, str], ...]
-    semantics: tuple[tuple[str, str], ...]
     parameters: tuple[tuple[str, str], ...]
 
 
@@ -300,16 +292,9 @@ def _certificate(outcome: ProofOutcome, invariants: Mapping[str, Sequence[str]])
     obligations = content["obligations"]
     solvers = sorted({answer["solver"] for o in obligations for answer in o["answers"]}, reverse=True)
     return CertificateView(
-        tool=content["tool"],
-        digest=content["digest"],
+        content=content,
         sha256=hashlib.sha256(outcome.document.encode("ascii")).hexdigest(),
-        seconds=float(content["seconds"]),
         solvers=tuple(solvers),
-        enumerations=tuple((str(e["name"]), int(e["arguments"])) for e in content["enumerations"]),
-        runs=int(content["runs"]["count"]),
-        runs_at=tuple(map(str, content["runs"]["at"])),
-        runs_notes=tuple(map(str, content["runs"]["notes"])),
-        obligations=len(obligations),
         unlisted=max(0, len(obligations) - MOST_OBLIGATIONS),
         groups=tuple(_groups(obligations, solvers)),
         invariants=tuple(
@@ -317,7 +302,6 @@ def _certificate(outcome: ProofOutcome, invariants: Mapping[str, Sequence[str]])
             for name, level in content["invariants"].items()
         ),
         lemmas=tuple((o["name"], o["meaning"]) for o in obligations if o["group"] == "lemmas"),
-        semantics=tuple(content["semantics"].items()),
         parameters=tuple((name, json.dumps(value)) for name, value in content["parameters"].items()),
     )
 
