@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from ila_lang.text.portable import digest
@@ -28,26 +28,28 @@ class _Numerics(StatedSubject):
     kind = "lemma"
     evidence = dict
 
-    @abstractmethod
-    def _proved(self, discharger: Discharger) -> Verdict:
-        """The verdict on it, before concrete runs."""
+    def __init__(
+        self,
+        name: str,
+        proof: Callable[[Discharger], Verdict],
+        survey: Callable[[], Runs],
+        differs: Callable[[Mapping[str, Any]], bool],
+    ) -> None:
+        """``proof`` is before the runs of ``survey``; ``differs`` says whether operands contradict it.
 
-    @abstractmethod
-    def _survey(self) -> Runs:
-        """Concrete runs; a difference is a mapping of operands to their values."""
-
-    @abstractmethod
-    def _differs(self, operands: Mapping[str, Any]) -> bool:
-        """Whether these operands contradict it; raises ValueError where they are not its operands."""
+        The last one raises ValueError where they are not its operands.
+        """
+        self.name = name
+        self._proof, self._survey, self._differs = proof, survey, differs
 
     def prove(self, discharger: Discharger) -> Verdict:
         """On every argument, or by two solvers."""
-        return with_name(surviving(self._proved(discharger), self._survey), self.name)
+        return with_name(surviving(self._proof(discharger), self._survey), self.name)
 
     def required(self, certificate: Mapping[str, Any]) -> Required | str:
         """The questions as they are now; what was run on every argument is run again."""
         requirements = Requirements(second=False)
-        verdict = self._proved(requirements)
+        verdict = self._proof(requirements)
         enumerated = verdict.method == "enumeration" and verdict.status is Status.PROVED
         if not (enumerated or requirements.complete):
             return f"{verdict.status.value}: {verdict.reason}"
@@ -71,7 +73,10 @@ class LemmaSubject(_Numerics):
     """A lemma on a primitive."""
 
     def __init__(self, name: str, lemma: Lemma) -> None:
-        self.name, self.lemma = name, lemma
+        super().__init__(
+            name, partial(prove_lemma, lemma), partial(survey_lemma, lemma), partial(operands_differ, lemma)
+        )
+        self.lemma = lemma
         self.method = "enumeration" if lemma.method == EVERY_ARGUMENT else "lemma"
 
     def place(self) -> tuple[str, int]:
@@ -94,15 +99,6 @@ class LemmaSubject(_Numerics):
         """What the lemma says."""
         return lemma_claim(self.lemma)
 
-    def _proved(self, discharger: Discharger) -> Verdict:
-        return prove_lemma(self.lemma, discharger)
-
-    def _survey(self) -> Runs:
-        return survey_lemma(self.lemma)
-
-    def _differs(self, operands: Mapping[str, Any]) -> bool:
-        return operands_differ(self.lemma, operands)
-
 
 class ErrorRuleSubject(_Numerics):
     """A rule by which errors compose."""
@@ -110,7 +106,8 @@ class ErrorRuleSubject(_Numerics):
     method = "lemma"
 
     def __init__(self, name: str, rule: RealRule) -> None:
-        self.name, self.rule = name, rule
+        super().__init__(name, partial(prove_rule, rule), partial(survey_rule, rule), partial(values_differ, rule))
+        self.rule = rule
 
     def place(self) -> tuple[str, int]:
         """Where the rule's name stands."""
@@ -127,12 +124,3 @@ class ErrorRuleSubject(_Numerics):
     def stated(self) -> Claim:
         """What the rule says."""
         return rule_claim(self.rule)
-
-    def _proved(self, discharger: Discharger) -> Verdict:
-        return prove_rule(self.rule, discharger)
-
-    def _survey(self) -> Runs:
-        return survey_rule(self.rule)
-
-    def _differs(self, operands: Mapping[str, Any]) -> bool:
-        return values_differ(self.rule, operands)
