@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from ilaverify.cli import main
+
 ROOT = Path(__file__).parents[3]
 MAPPINGS = ["flexasr_maxpool", "flexasr_meanpool", "flexasr_addpool"]
 
@@ -348,13 +350,24 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("command,message", BAD, ids=[c for c, _ in BAD])
-def test_bad_input(command: str, message: str, inputs: Path) -> None:
+def test_bad_input(
+    command: str, message: str, inputs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     before = {p.name: p.read_bytes() for p in inputs.iterdir()}
-    done = run(*command.split(), cwd=inputs)
-    assert done.returncode == 64, done.stdout + done.stderr
-    assert message in done.stderr and done.stderr.startswith("ilaverify: ")
-    assert done.stdout == ""
+    monkeypatch.chdir(inputs)
+    code = main(command.split())
+    out, err = capsys.readouterr()
+    assert code == 64, out + err
+    assert message in err and err.startswith("ilaverify: ") and "Traceback" not in err
+    assert out == ""
     assert {p.name: p.read_bytes() for p in inputs.iterdir()} == before
+
+
+def test_a_process_given_bad_input_ends_with_the_same_words_and_code(inputs: Path) -> None:
+    command, message = BAD[0]
+    done = run(*command.split(), cwd=inputs)
+    assert (done.returncode, done.stdout) == (64, "")
+    assert message in done.stderr and done.stderr.startswith("ilaverify: ")
 
 
 @pytest.mark.proof
