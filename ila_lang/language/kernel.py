@@ -302,7 +302,7 @@ def terms(statement: Statement) -> tuple[Expr, ...]:
             return tuple(value for _, value in inputs)
 
 
-def walk(body: list[Statement] | tuple[Statement, ...]) -> Iterator[Statement]:
+def walk(body: Sequence[Statement]) -> Iterator[Statement]:
     """Every statement of a body, loops before their contents."""
     for statement in body:
         yield statement

@@ -35,6 +35,7 @@ from .kernels import (
     Fault,
     Statements,
     Table,
+    changed_by,
 )
 from .layout import Layout
 from .terms import WIDEST, Body, Module, NotNative, Place, Words, bits_of, bytes_of
@@ -262,7 +263,7 @@ end:
             body.store(self.memories[name], address, where, data)
             if guard != "1":
                 body.place(after)
-        body.forget(self.ila.states.values())
+        body.forget_all()
 
     def _start(self, body: Body, instruction: Instruction) -> None:
         kernel = instruction.kernel
@@ -289,7 +290,7 @@ end:
         body.line(f"store i64 {number + 1}, ptr {body.let(f'getelementptr i8, ptr {record}, i64 {8 + WIDEST // 8}')}")
         body.line("ret i32 -1")
         body.lines.append(f"{done}:")
-        body.forget([*self.ila.states.values()])
+        body.forget_all()
         ends = {name: body.term(term) for name, term in kernel.on_done.items()}
         for name, value in ends.items():
             body.write(body.places[self.ila.states[name]], bits_of(self.ila.states[name].sort), value)
@@ -327,13 +328,13 @@ class FragmentText:
 def fragment_text(fragment: Fragment, device: Device) -> FragmentText:
     """The code of a fragment on its device; raises NotNative where the interpreter has to serve."""
     module = Module()
-    body = Body(module)
-    table = Table(body)
-    sizes = Layout(fragment.parameters.values())
     external = fragment.program.external_variables()
-    tensors = tuple(n for n, v in external.items() if fragment.tensors.get(n) is v)
     own = {*fragment.parameters.values(), *fragment.tensors.values()}
     volatile = {v for v in external.values() if v not in own}
+    body = Body(module, changing=volatile | set(changed_by(fragment.program.body)))
+    table = Table(body)
+    sizes = Layout(fragment.parameters.values())
+    tensors = tuple(n for n, v in external.items() if fragment.tensors.get(n) is v)
     state, step = table.pointer(BLOCK), table.pointer(STEP)
     error, poll = table.pointer(ERROR), table.pointer(POLL)
     first = FIRST + len(device.names)

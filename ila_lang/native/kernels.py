@@ -74,6 +74,7 @@ class Statements:
         body.entry.append(f"  store i64 {FUEL}, ptr {self.fuel}")
         body.fail = self.fail
         self._asks = True
+        self._divided: dict[int, list[Expr]] = {}  # of statements that the kernel keeps
 
     def fail(self, condition: str, number: int, value: str, bits: int) -> None:
         """Ends the run with an error if a condition holds."""
@@ -126,7 +127,7 @@ class Statements:
             b.places[target] = Place(b.local(width), width)
         b.forget([target])
         b.write(b.places[target], width, value)
-        b.memo[target] = value
+        b.know(target, value)
 
     def _loop(self, loop: For) -> None:
         b = self.body
@@ -136,7 +137,7 @@ class Statements:
             large = b.let(f"icmp ugt i{width} {limit}, {1 << counter_bits}")
             self.fail(large, self.fault(ExtentFault(loop.counter.name)), limit, width)
         # from the second iteration on, these do not hold what they held before the loop
-        changed = {loop.counter, *_changed(loop.body)}
+        changed = {loop.counter, *changed_by(loop.body)}
         if any(isinstance(s, Command) for s in walk(loop.body)):
             changed |= self.volatile
         b.forget(changed)
@@ -165,12 +166,21 @@ class Statements:
     def _hoist(self, body: tuple[Statement, ...], changed: set[Expr]) -> None:
         """Divides before a loop what does not change in it; LLVM does not, for it does not know that it may."""
         b = self.body
-        known = {v for scope in b.memo.maps for v in scope if v.op == "var"} | b.places.keys()
-        for statement in walk(body):
-            for node in postorder(terms(statement)):
-                variables = variables_of(node) if node.op in ("bvudiv", "bvurem") else ()
+        divisions = [node for statement in walk(body) for node in self._divisions(statement)]
+        if divisions:
+            known = {v for scope in b.memo.maps for v in scope if v.op == "var"} | b.places.keys()
+            for node in divisions:
+                variables = variables_of(node)
                 if variables and known.issuperset(variables) and changed.isdisjoint(variables):
                     b.term(node)
+
+    def _divisions(self, statement: Statement) -> list[Expr]:
+        """The divisions in a statement's own terms."""
+        known = self._divided.get(id(statement))
+        if known is None:
+            known = [node for node in postorder(terms(statement)) if node.op in ("bvudiv", "bvurem")]
+            self._divided[id(statement)] = known
+        return known
 
     def _leaf(self, loop: For, end: str, n: int, inner: int) -> None:
         """A loop that does not ask inside, in parts where it may be long."""
@@ -218,7 +228,7 @@ class Statements:
         if counter is not None:
             width = bits_of(counter.sort)
             how = "zext" if width > n else "trunc"
-            b.memo[counter] = b.extended(how, at, n, width) if n else at
+            b.know(counter, b.extended(how, at, n, width) if n else at)
         yield
         b.memo, b.places = b.memo.parents, before
 
@@ -242,7 +252,7 @@ class Statements:
         b.lines.append(f"{on}:")
 
 
-def _changed(body: tuple[Statement, ...]) -> Iterator[Expr]:
+def changed_by(body: Sequence[Statement]) -> Iterator[Expr]:
     """Counters of loops in a body, registers that it sets and memories that it stores to."""
     for statement in walk(body):
         match statement:
@@ -347,7 +357,7 @@ def kernel_text(
         kernel = Kernel(kernel.name, "", [map_statement(s, partial(substitute, mapping=values)) for s in kernel.body])
     external = kernel.external_variables()
     used = {n: v for n, v in external.items() if isinstance(v.sort, MemSort)}
-    inner, body = Body(module), Body(module)
+    inner, body = Body(module, changing=set(changed_by(kernel.body))), Body(module)
     table = Table(body)
     fixed = {"%s": BLOCK, "%error": ERROR, "%poll": POLL}
     given = [f"ptr {table.pointer(number)}" for number in fixed.values()]

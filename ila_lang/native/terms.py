@@ -7,7 +7,7 @@ divisions by zero.  Such operands are replaced before the operation, and its res
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Set
 from dataclasses import dataclass, field
 
 from ila_lang.interpreter.compile import NoBodyError, loads_resolved
@@ -145,11 +145,13 @@ done:
 class Body:
     """The body of a function: lines, and what is known of terms at the present place.
 
-    ``fail`` emits a jump to the end with an error: a condition, the error's number, a value and its width.
+    ``fail`` emits a jump to the end with an error: a condition, the error's number, a value and its width.  Single
+    variables are forgotten only if they are in ``changing``.
     """
 
     module: Module
     fail: Callable[[str, int, str, int], None] | None = None
+    changing: Set[Expr] = frozenset()
     entry: list[str] = field(default_factory=lambda: ["entry:"])
     lines: list[str] = field(default_factory=list)
     places: dict[Expr, Place] = field(default_factory=dict)
@@ -158,6 +160,8 @@ class Body:
 
     def __post_init__(self) -> None:
         self.memo: ChainMap[Expr, str] = ChainMap()
+        #: where a variable has a part in what is known; each is forgotten once
+        self._users: dict[Expr, list[tuple[MutableMapping[Expr, str], Expr]]] = {}
 
     def line(self, text: str) -> None:
         """One instruction."""
@@ -198,10 +202,22 @@ class Body:
 
     def forget(self, changed: Iterable[Expr]) -> None:
         """Drops what was computed from variables that have other values from here on."""
-        gone = set(changed)
-        for scope in self.memo.maps:
-            for node in [n for n in scope if not gone.isdisjoint(variables_of(n))]:
-                del scope[node]
+        for variable in changed:
+            for scope, node in self._users.pop(variable, ()):
+                scope.pop(node, None)
+
+    def forget_all(self) -> None:
+        """Drops everything that was computed."""
+        self.memo.clear()
+        self._users.clear()
+
+    def know(self, node: Expr, operand: str) -> None:
+        """Notes the operand that is a term's value."""
+        scope = self.memo.maps[0]
+        scope[node] = operand
+        for variable in variables_of(node):
+            if variable in self.changing:
+                self._users.setdefault(variable, []).append((scope, node))
 
     # -- terms --------------------------------------------------------------------------------
 
@@ -210,7 +226,7 @@ class Body:
         root = resolved(root)
         for node in postorder([root], self.memo):
             if not isinstance(node.sort, MemSort):
-                self.memo[node] = self._node(node)
+                self.know(node, self._node(node))
         result = self.memo[root]
         if any(isinstance(v.sort, MemSort) and self.memories[v].length for v in variables_of(root)):
             self._check(root)

@@ -354,12 +354,12 @@ class _Surveyor:
 
 def _stored(body: Sequence[Statement]) -> set[Expr]:
     """The memories that statements store to."""
-    return {v for s in walk(list(body)) if isinstance(s, Store) for v in variables_of(s.memory)}
+    return {v for s in walk(body) if isinstance(s, Store) for v in variables_of(s.memory)}
 
 
 def _spread(found: set[Expr], body: Sequence[Statement]) -> None:
     """Adds the registers whose values depend on these variables."""
-    registers = [s for s in walk(list(body)) if isinstance(s, Let | Load)]
+    registers = [s for s in walk(body) if isinstance(s, Let | Load)]
     before = -1
     while before != len(found):
         before = len(found)
