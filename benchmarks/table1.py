@@ -66,11 +66,10 @@ PAPER: Mapping[str, Mapping[str, tuple[int, int]]] = {
 def measure(application: str, proofs: Path) -> dict[str, Any]:
     """What compiling an application gives, for each accelerator alone and for all of them."""
     from examples.models.applications import APPLICATIONS
-    from ilaverify.catalogue import backends, find_backends, mapping_entries
+    from ilaverify.catalogue import all_entries, backends, find_backends
+    from ilaverify.compilation import claims_for
     from ir_semantics.onnx import import_model
     from rewrites.claims.gate import open_gate
-    from rewrites.claims.names import slug
-    from rewrites.claims.registry import entries
     from rewrites.compiler.codegen import implementable
     from rewrites.compiler.offload.compiler import offload
     from rewrites.compiler.offload.settings import Settings
@@ -79,10 +78,9 @@ def measure(application: str, proofs: Path) -> dict[str, Any]:
     start, used = time.perf_counter(), time.process_time()
     graph = import_model(model)
     targets = find_backends(tuple(backends()))
-    rules = {slug(rule.name) for target in targets for rule in target.flexible}
-    mappings = {m.name for t in targets for o in t.operators for m in o.mappings if m.shape is None}
-    known = {**{n: e for n, e in entries().items() if n in rules}, **mapping_entries(sorted(mappings))}
-    gate = open_gate(known, proofs)
+    needed = set(claims_for(targets))
+    claims = {name: entry for name, entry in all_entries().items() if name in needed}
+    gate = open_gate(claims, proofs)
     opened = time.perf_counter()
     whole = offload(graph, gate, targets, Settings(implementable=implementable))
     seconds, used = time.perf_counter() - start, time.process_time() - used
