@@ -24,7 +24,7 @@ from smt_encodings.claims import Runs
 
 from .derivations.calculus import Operator
 from .kernel.judgements import Judgement, Theorem, amount, indices_of, text_of
-from .kernel.readings import READINGS, Term
+from .kernel.readings import READINGS, WIDTHS, Term
 from .values import INTERVALS, Values
 
 RUNS, MOST_TRIES = 12, 60
@@ -37,8 +37,6 @@ FRACTION_BITS = {
     "fixed": 14, "sum": 14, "score": 20, "quotient": 20, "partial": 16, "total": 16, "word": 7, "weight": 14,
     "byte weight": 14, "bias": 14, "byte": 0, "accumulator": 0,
 }  # fmt: skip
-WIDTHS = {"code": 8, "word": 16, "weight": 16, "byte weight": 16, "bias": 16, "byte": 8, "accumulator": 32,
-          "fixed": 20}  # fmt: skip
 
 
 @dataclass

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ila_lang import Function, Kernel
+from ila_lang import Expr, Function, Kernel
+from ila_lang.mapping import Lemma
 from rewrites.bounds.kernel.judgements import Step
 
 
@@ -54,9 +55,35 @@ class Names:
 
 
 @dataclass(frozen=True)
+class Layout:
+    """Where a kernel has what its derivation speaks of, in terms of sizes, operands, and counters of loops.
+
+    ``leaves`` have a memory and an address, or an operand; ``words`` what stands for a leaf's number, and the variable
+    in it that is loaded; ``guards`` say where a leaf is read: elsewhere it is 0.  ``indices`` have counters and extents
+    of their loops.  ``axes`` are the loops of the result's elements besides those of indices, and ``result`` is its
+    memory and address.  ``given`` are values of operands, and ``biases`` operands by name.
+    """
+
+    leaves: Mapping[str, tuple[Expr, ...]]
+    words: Mapping[str, tuple[Expr, Expr]]
+    guards: Mapping[str, Expr]
+    indices: Mapping[str, tuple[tuple[Expr, Expr], ...]]
+    axes: tuple[tuple[Expr, Expr], ...]
+    result: tuple[Expr, Expr]
+    given: Mapping[Expr, Expr]
+    biases: Mapping[str, Expr]
+
+
+@dataclass(frozen=True)
 class Written:
-    """A derivation, the kernel that it was written from, and the primitives in it, which lemmas must be about."""
+    """A derivation, the kernel that it was written from, and the primitives in it, which lemmas must be about.
+
+    ``lemmas`` are the mapping's that it rests on, and ``assumptions`` what it takes words and operands for.
+    """
 
     steps: tuple[Step, ...]
     kernel: Kernel | None = None
     functions: tuple[Function, ...] = ()
+    lemmas: tuple[Lemma, ...] = ()
+    assumptions: tuple[str, ...] = ()
+    layout: Layout | None = None

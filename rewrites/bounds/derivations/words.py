@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 from accel_models.flexasr.layout import LANES
 from accel_models.vta import numerics as vta
-from ila_lang import Expr, Function, bv, substitute
+from ila_lang import Expr, Function, MemSort, bv, const, substitute
 from ila_lang.language.expr import private_var, variables_of
 from ila_lang.language.function import inline
 from ila_lang.mapping import Lemma
 from rewrites.bounds.kernel.judgements import Judgement, Step, Theorem
-from rewrites.bounds.kernel.readings import ANY, READINGS, Reading, Term
+from rewrites.bounds.kernel.readings import ANY, READINGS, WIDTHS, Reading, Term
 from rewrites.bounds.kernel.replay import MASKED, extend
 
 from .names import Leaf, Names, Unread
@@ -26,6 +26,8 @@ _OWN = ("norm_divide", "inv_sqrt", "divide_q24", "exp")
 KEPT = frozenset({*_PRIMITIVES, *_OWN, "hlscnn_rectify"})
 _LAWS = {"+": "sum", "*": "product", "max": "larger", "min": "smaller", "rectify": "rectify", "half": "half",
          "complement": "complement", "shift": "shift"}  # fmt: skip
+CONSTANTS = ("low", "high")
+"""Leaves that are constants below 0, and from 0 on."""
 _IN_WORDS = (vta.alu_add, vta.alu_max, vta.alu_min, vta.alu_shr_signed5, vta.narrow)
 """Primitives that kernels write out as operators on words."""
 
@@ -35,20 +37,26 @@ class Words:
     """Steps of words: of leaves, of primitives that lemmas are about, and of what stands for them.
 
     ``known`` are the steps of terms, and ``leaves`` variables for words that are loaded.  ``pending`` is what registers
-    stand for that have no step yet: a law, the step of a term, its index and the number of terms.
+    stand for that have no step yet: a law, the step of a term, its index and the number of terms.  ``made`` are the
+    variables that stand for data, of which neither addresses nor decisions may be.  ``closed`` are leaves that count
+    only where a test holds, which was taken into account at the one place where they are used.
     """
 
     result: str
     names: Names
+    operands: Mapping[Expr, Expr]
     lemmas: Sequence[Lemma]
     alike: bool
     steps: list[Step] = field(default_factory=list)
     theorem: Theorem = field(default_factory=Theorem)
     known: dict[Expr, int] = field(default_factory=dict)
     leaves: dict[Expr, tuple[str, Leaf]] = field(default_factory=dict)
-    ways: dict[Expr, str] = field(default_factory=dict)
-    """By which operator narrow words are extended."""
-    masked: set[int] = field(default_factory=set)
+    ways: dict[Expr, Expr] = field(default_factory=dict)
+    """What of a leaf stands for a number: the word that is loaded, or one that is made wider."""
+    made: set[Expr] = field(default_factory=set)
+    closed: set[Expr] = field(default_factory=set)
+    used: dict[str, Lemma] = field(default_factory=dict)
+    biases: dict[str, Expr] = field(default_factory=dict)
     pending: dict[Expr, tuple[str, int, str, str]] = field(default_factory=dict)
     functions: dict[Function, None] = field(default_factory=dict)
     extents: dict[str, tuple[Expr, ...]] = field(default_factory=dict)
@@ -71,9 +79,21 @@ class Words:
 
     def word(self, step: int, width: int) -> Expr:
         """A variable that stands for the word of a step."""
-        place = private_var(f"word {step}", bv(width))
+        place = self.variable(f"word {step}", width)
         self.known[place] = step
         return place
+
+    def variable(self, name: str, width: int) -> Expr:
+        """A variable that stands for data."""
+        variable = private_var(name, bv(width))
+        self.made.add(variable)
+        return variable
+
+    def said(self, term: Expr, what: object) -> Expr:
+        """The same, which sizes, counters and operands say: it depends on no data."""
+        if any(v in self.made or isinstance(v.sort, MemSort) for v in variables_of(term)):
+            raise Unread(f"{what} must not depend on data")
+        return term
 
     def of(self, real: Term) -> int:
         """The last step with this real value."""
@@ -91,28 +111,27 @@ class Words:
     def _form(self, term: Expr) -> str:
         return self.leaves[term][1].form if term in self.leaves else ""
 
+    def use(self, leaf: Expr, word: Expr) -> Leaf:
+        """A leaf as it is used: in one way, and with as many bits as its form has."""
+        name, found = self.leaves[leaf]
+        if leaf in self.closed:
+            raise Unread(f"{name}, which does not always count, must be used in one place")
+        half = found.form == "byte weight" and word is leaf  # the other half of its bits must be zeros
+        if half or self.ways.setdefault(leaf, word) is not word or word.width != WIDTHS.get(found.form):
+            raise Unread(f"{name} must be of the {WIDTHS.get(found.form)} bits of the form {found.form}, not {word}")
+        return found
+
     def _written(self, term: Expr, name: str | None, converted: bool) -> int:
         if term in self.leaves:
-            leaf_name, leaf = self.leaves[term]
-            return self.add("given", names=[leaf_name, leaf.form, leaf.magnitude, leaf.error, leaf.bias])
+            return self._given(term, term)
         match term.op, term.args:
-            case "const", _:
+            case "const", _ if term.width == WIDTHS["accumulator"]:
                 number = signed(term)
-                return self.add(
-                    "given", names=["low" if number < 0 else "high", "accumulator", str(abs(number)), "0", ""]
-                )
-            case "zext" | "sext", (of,) if (
-                self._form(of) == "accumulator" and self.ways.setdefault(of, term.op) == term.op
-            ):
-                return self.step(of)
-            case "concat", (of, low) if self._form(of) == "byte weight" and low.is_const and not low.value:
-                return self.step(of)
-            case "ite", (test, masked, score) if masked.is_const and masked.value == MASKED * (1 << 20) % (1 << 32):
-                if score.op != "apply" or test is not (score.args[0] == 0):
-                    raise Unread(f"only sums of exactly 0 may be masked, not those with {test}")
-                step = self.step(score)
-                self.masked.add(step)  # the law on distances from the largest score excludes a sum of exactly 0
-                return step
+                return self.add("given", names=[CONSTANTS[number >= 0], "accumulator", str(abs(number)), "0", ""])
+            case "zext" | "sext", (of,) if self._form(of) == "accumulator":
+                return self._given(of, term)
+            case "concat", (of, low) if self._form(of) == "byte weight" and low is const(0, 8):
+                return self._given(of, term)
             case "bvsub", (first, second):
                 difference = self.add("difference", self.step(first), self.step(second))
                 return self.named(self.lemma("sum", difference), self._total(first, second))
@@ -139,8 +158,24 @@ class Words:
             used = set(variables_of(term))
             leaves = dict(zip(lemma.left.args, (v for v in self.leaves if v in used), strict=False))
             if lemma.left.func is not None and inline(substitute(lemma.right, leaves), KEPT) is term:
+                if self.used.setdefault(lemma.name, lemma) is not lemma:
+                    raise Unread(f"{lemma.name} must be the name of one lemma")
                 return self._primitive(lemma.left.func, tuple(leaves.values()), name, converted)
         raise Unread(f"no lemma is about {term}")
+
+    def _given(self, leaf: Expr, word: Expr) -> int:
+        found = self.use(leaf, word)
+        names = [self.leaves[leaf][0], found.form, found.magnitude, found.error, found.bias]
+        return self.add("given", names=names)
+
+    def score(self, term: Expr) -> int:
+        """The step of a score of which distances are taken: -64 may be in the place of 0."""
+        if term.op == "ite" and term.args[1] is const(MASKED * (1 << 20) % (1 << 32), 32):
+            test, _, score = term.args
+            if score.op != "apply" or test is not (score.args[0] == 0):
+                raise Unread(f"only sums of exactly 0 may be masked, not those with {test}")
+            term = score  # the law on distances from the largest excludes a sum of exactly 0
+        return self.step(term)
 
     def lemma(self, name: str, of: int, *names: str) -> int:
         """The primitive of a lemma in the place of the operation."""
@@ -152,8 +187,6 @@ class Words:
         self.functions[function] = None
         places = _places(_PRIMITIVES[primitive][0][1].operation)
         operands = [self.step(a) for a in args[:places]]
-        if self.masked & {*operands}:
-            raise Unread(f"{primitive} must not be of scores of which some are masked")
         forms = tuple(f for o in operands for f in self.judgement(o).forms)
         of_these = [(n, r) for n, r in _PRIMITIVES[primitive] if r.takes == forms]
         if not of_these:
@@ -166,7 +199,7 @@ class Words:
             return step
         if primitive == "pe_saturate" and self.alike:
             return self.add("nothing is cut", step, lemmas=[lemma])
-        biases = tuple(self.names.biases.get(b.name, b.name) for b in args[places:])
+        biases = tuple(map(self._bias, args[places:]))
         own, also = self.judgement(step).biases, ()
         if reading.gives == "code":
             code = biases or own[:1]
@@ -180,6 +213,16 @@ class Words:
         if reading.operation == ("*", ANY, ANY) and any(f[0] == "1/sqrt" for f in real[1:]):
             step = self.named(step, self.names.ranges.get("1/sqrt"))
         return step if reading.operation == ANY else self._sharper(step, real)
+
+    def _bias(self, operand: Expr) -> str:
+        """The name of an operand that is a bias, which is no other operand's."""
+        self.said(operand, "a bias")
+        if operand.op != "var" or operand not in self.operands:
+            raise Unread(f"a bias must be an operand, not {operand}")
+        name = self.names.biases.get(operand.name, operand.name)
+        if self.biases.setdefault(name, operand) is not operand:
+            raise Unread(f"{name} must be the name of one operand, not of {self.biases[name]} and {operand}")
+        return name
 
     def _operation(self, operation: Term, operands: Iterator[int]) -> int:
         if operation == ANY:
@@ -230,7 +273,7 @@ class Words:
         if of.op != "bvsub" or of.args[1] not in self.pending:
             raise Unread(f"an exponential must be of a distance from the largest, not of {of}")
         _, step, index, _ = self._taken("largest", of.args[1])
-        if self.step(of.args[0]) != step:
+        if self.score(of.args[0]) != step:
             raise Unread("a distance must be from the largest of its own kind")
         names = [index, *self.names.bounds["distance from the largest"]]
         return self.lemma("exponential", self.add("distance from the largest", step, names=names))

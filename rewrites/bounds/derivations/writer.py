@@ -9,23 +9,26 @@ know where it is from.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import product
 from operator import is_
 
-from ila_lang import Expr, Kernel, bv, const, substitute
+from ila_lang import Expr, Kernel, MemSort, const, substitute
 from ila_lang.language.expr import private_var, variables_of
 from ila_lang.language.function import inline
 from ila_lang.language.kernel import For, Let, Load, Statement, Store, walk
 from ila_lang.mapping import Lemma
 from rewrites.bounds.kernel.replay import MASKED
 
-from .names import Leaf, Names, Unread, Written
-from .words import KEPT, Words, signed
+from .names import Layout, Leaf, Names, Unread, Written
+from .words import CONSTANTS, KEPT, Words, signed
 
 MOST_WRITTEN_OUT = 8
 """Loops of at most so many iterations that are no sums are written out."""
+_KEPT = "kept"
 _PLAIN = {"accumulator": ("VTA sum",), "partial": ()}
 """The lemmas of plain additions of words, by their form."""
 
@@ -45,35 +48,105 @@ def derivation_of(
     a condition.  Raises Unread where a part of the kernel is none that laws are about, and Rejected where names do not
     fit.
     """
-    writer = _Writer(result, names, lemmas, alike)
-    env = writer.operands(operands)
-    writer.block(kernel.body, env)
-    if not writer.ended:
-        raise Unread(f"{kernel.name} must store to {result}")
-    return Written(tuple(writer.steps), kernel, tuple(writer.functions))
+    writer = _Writer(result, names, operands, lemmas, alike)
+    try:
+        if {leaf.name for leaf in names.leaves.values()} & {*CONSTANTS}:
+            raise Unread(f"leaves must not be called {' or '.join(CONSTANTS)}, which are names of constants")
+        writer.block(kernel.body, writer.begin())
+        layout = writer.end(kernel)
+    except (TypeError, KeyError, IndexError, RecursionError) as error:  # of terms that nobody has read before
+        raise Unread(f"{kernel.name} cannot be read: {error}") from error
+    functions, lemmas = tuple(writer.functions), tuple(writer.used.values())
+    return Written(tuple(writer.steps), kernel, functions, lemmas, tuple(writer.assumptions()), layout)
 
 
 @dataclass
 class _Writer(Words):
-    """A walk over a kernel.  ``places`` are where the words of leaves lie, and ``indices`` what variables count."""
+    """A walk over a kernel.
+
+    ``places`` are where the words of leaves lie, ``guards`` where they are read if not everywhere, and ``indices`` what
+    variables count.  ``around`` are counters and extents of the loops around a statement, and ``guard`` is what holds
+    where it is reached.  What was ``stored`` is its address, its value and the loops around it.
+    """
 
     places: dict[str, tuple[Expr, ...]] = field(default_factory=dict)
+    guards: dict[str, Expr | None] = field(default_factory=dict)
     numbered: dict[str, list[tuple[Expr, ...]]] = field(default_factory=dict)
     indices: dict[Expr, str] = field(default_factory=dict)
-    stored: dict[str, tuple[Expr, Expr]] = field(default_factory=dict)
+    counters: dict[str, tuple[Expr, ...]] = field(default_factory=dict)
+    counts: dict[str, tuple[Expr, ...]] = field(default_factory=dict)
+    elements: dict[Expr, Expr] = field(default_factory=dict)
+    shown: dict[Expr, Expr] = field(default_factory=dict)
+    given: dict[Expr, Expr] = field(default_factory=dict)
+    around: tuple[tuple[Expr, Expr], ...] = ()
+    active: frozenset[str] = frozenset()
+    """Indices of the loops around."""
+    guard: Expr | None = None
+    stored: dict[str, tuple[Expr, Expr, tuple[tuple[Expr, Expr], ...]]] = field(default_factory=dict)
     last: frozenset[Expr] = frozenset()
     """What holds in the last iteration of a nest of loops."""
-    ended: bool = False
+    final: int = 0
+    """The step of the result."""
+
+    def end(self, kernel: Kernel) -> Layout:
+        """Where things are, once the kernel is read to its end."""
+        if not self.final:
+            raise Unread(f"{kernel.name} must store to {self.result}")
+        if self.final != len(self.steps):
+            raise Unread("the last step must be the result's")
+        for name, place in self.places.items():
+            if len(place) == 2 and place[0].name in self.stored and not self.before(*place):
+                raise Unread(f"{name} must not be loaded from where the kernel stores, but for what it stored before")
+        address, _, around = self.stored[self.result]
+        leaves = {name: leaf for leaf, (name, _) in self.leaves.items()}
+        return Layout(
+            self.places,
+            {name: (leaf, self.ways.get(leaf, leaf)) for name, leaf in leaves.items()},
+            {name: guard for name, guard in self.guards.items() if guard is not None},
+            {n: tuple(zip(self.counters[n], extents, strict=True)) for n, extents in self.extents.items()},
+            tuple((counter, extent) for counter, extent in around if counter in self.elements),
+            (
+                next(s.memory for s in walk(kernel.body) if isinstance(s, Store) and s.memory.name == self.result),
+                address,
+            ),
+            self.given,
+            self.biases,
+        )
+
+    def assumptions(self) -> Iterator[str]:
+        """What words and operands are taken for."""
+        for operand, value in self.given.items():
+            if not self.operands[operand].is_const:
+                yield f"{operand.name} is {value.value}"
+        for name, guard in self.guards.items():
+            if guard is not None:
+                yield f"{name} counts as 0 but where {substitute(guard, self.shown)}"
+        for lemma in self.used.values():
+            yield f"{lemma.name}: {lemma.left} is {lemma.right}, which is asked, too"
+
+    def before(self, memory: Expr, address: Expr) -> bool:
+        """Whether words are those that an earlier iteration of the first loop around a store has stored."""
+        (first, _), *inner = self.stored[memory.name][2] or [(address, address)]
+        choices = [
+            [c, *(v for v, n in self.indices.items() if len(self.extents.get(n, ())) == 1 and self.extents[n][0] is e)]
+            for c, e in inner
+        ]
+        return any(
+            _row_major([first - 1, *chosen], [e for _, e in self.stored[memory.name][2]]) is address
+            for chosen in product(*choices)
+        )
 
     # -- statements --------------------------------------------------------------------------------------------
 
-    def operands(self, operands: Mapping[Expr, Expr]) -> dict[Expr, Expr]:
+    def begin(self) -> dict[Expr, Expr]:
         """The operands of the instruction."""
         env: dict[Expr, Expr] = {}
-        for state, value in operands.items():
-            if state.name in self.names.given or value.is_const:
-                number = self.names.given.get(state.name, value.value if value.is_const else 0)
-                env[state] = const(number, state.width)
+        for state, value in self.operands.items():
+            number = self.names.given.get(state.name)
+            if value.is_const and number not in (None, value.value):
+                raise Unread(f"{state.name} is {value.value}, not {number}")
+            if value.is_const or number is not None:
+                env[state] = self.given[state] = const(value.value if number is None else number, state.width)
             elif state.name in self.names.leaves:
                 env[state] = self.leaf(self.names.leaves[state.name], (state,), state.width)
         return env
@@ -91,22 +164,23 @@ class _Writer(Words):
         name = leaf.name.rstrip("#") + number + (f"[{','.join(own)}]" if own else "")
         if not all(map(is_, self.places.setdefault(name, place), place)):
             raise Unread(f"{name} must be words of one place, not of {self.places[name]} and {place}")
-        variable = private_var(f"leaf {name}", bv(width))
-        self.leaves[variable] = name, leaf
+        if self.guards.setdefault(name, self.guard) is not self.guard:
+            raise Unread(f"{name} must be read under one condition")
+        variable = self.variable(f"leaf {name}", width)
+        if self.leaves.setdefault(variable, (name, leaf)) != (name, leaf):
+            raise Unread(f"{name} must be the name of one thing")
         return variable
 
     def block(self, body: Iterable[Statement], env: dict[Expr, Expr]) -> None:
         """Statements, which change the registers of ``env``."""
         for statement in body:
-            if self.ended:
-                return
             match statement:
                 case Let(target=target, value=value):
                     env[target] = self.term(value, env)
                 case Load(target=target, memory=memory, address=address):
-                    env[target] = self.load(target, memory, self.term(address, env))
+                    env[target] = self.load(target, memory, self.said(self.term(address, env), "an address"))
                 case Store(memory=memory, address=address, value=value):
-                    self.store(memory.name, self.term(address, env), self.term(value, env))
+                    self.store(memory, self.said(self.term(address, env), "an address"), self.term(value, env))
                 case For():
                     self.loop(statement, env)
                 case _:
@@ -116,58 +190,90 @@ class _Writer(Words):
         return inline(substitute(term, env), KEPT)
 
     def load(self, register: Expr, memory: Expr, address: Expr) -> Expr:
+        _require_words(memory, address, register)
         if memory.name not in self.stored:
             if register.name not in self.names.leaves:
                 raise Unread(f"what lies in {memory.name} must have a name")
             return self.leaf(self.names.leaves[register.name], (memory, address), register.width)
-        place, value = self.stored[memory.name]
+        place, value, _ = self.stored[memory.name]
         if place is not address:
             raise Unread(f"{memory.name} must be loaded where it was stored, not at {address}")
         return value
 
-    def store(self, memory: str, address: Expr, value: Expr) -> None:
-        """The result, which ends the derivation, or words that are loaded again."""
-        last, name = memory == self.result, self.names.ranges.get(memory)
+    def store(self, memory: Expr, address: Expr, value: Expr) -> None:
+        """The result, or words that are loaded again: one for each iteration of the loops around, row-major."""
+        _require_words(memory, address, value)
+        last, name = memory.name == self.result, self.names.ranges.get(memory.name)
+        counters, extents = ([pair[k] for pair in self.around] for k in (0, 1))
+        if self.guard is not None or (counters and _row_major(counters, extents) is not address):
+            raise Unread(
+                f"{memory.name} must be stored to once for each of the loops around, row-major, not at {address}"
+            )
+        if memory.name in self.stored:
+            raise Unread(f"{memory.name} must be stored to in one place")
+        if any(v.name.startswith(_KEPT) for v in variables_of(value)):
+            raise Unread(f"what is stored to {memory.name} must not be kept from one iteration to the next")
         if last or name:
             step = self.step(value, name, converted=last)
-            self.ended = last
-            if last and step != len(self.steps):
-                raise Unread("the last step must be the result's")
-        if memory in self.stored:
-            raise Unread(f"{memory} must be stored to in one place")
-        self.stored[memory] = address, value
+            self.final = step if last else self.final
+        self.stored[memory.name] = address, value, self.around
 
     # -- loops -------------------------------------------------------------------------------------------------
 
     def loop(self, loop: For, env: dict[Expr, Expr]) -> None:
-        extent, counter = self.term(loop.extent, env), loop.counter
-        indexed = self.names.loops.get(counter.name)
-        if indexed is None and extent.is_const and extent.value <= MOST_WRITTEN_OUT:
+        counter = loop.counter
+        extent = self.said(self.term(loop.extent, env), f"the number of iterations of {counter.name}")
+        indexed, stores = self.names.loops.get(counter.name), any(isinstance(s, Store) for s in walk(loop.body))
+        if indexed is None and extent.is_const and extent.value <= MOST_WRITTEN_OUT and not stores:
             for iteration in range(extent.value):
                 self.block(loop.body, self.inside(loop, env, const(iteration, counter.width)))
-        elif indexed is None and extent.op == "ite" and counter.width == 1:
-            # of a condition, which is taken to hold: registers are 0 otherwise, and so they are for words of zeros
-            if any(isinstance(s, Store) for s in walk(loop.body)):
-                raise Unread(f"what is stored must not depend on {counter.name}")
-            registers = _updated(loop.body, env)
-            before = [env[register] for register in registers]
-            self.block(loop.body, self.inside(loop, env, const(0, 1)))
-            for register, value in zip(registers, before, strict=True):
-                if not (self.vanishes(value) and self.vanishes(env[register])):
-                    raise Unread(f"{register.name} must be 0 where {counter.name} is not reached, and for words of 0")
+        elif indexed is None and counter.width == 1 and (test := _reached(extent)) is not None:
+            self.guarded(loop, test, env)
         elif indexed is None:
             if _updated(loop.body, env):
                 raise Unread(f"registers must not be kept from one iteration of {counter.name} to the next")
-            self.block(loop.body, self.inside(loop, env, private_var(f"element {counter.name}", counter.sort)))
+            element = private_var(f"element {counter.name} {len(self.elements)}", counter.sort)
+            self.elements[element] = extent
+            self.shown[element] = counter
+            with self.within((element, extent)):
+                self.block(loop.body, self.inside(loop, env, element))
         else:
             self.fold(loop, indexed, env)
 
+    @contextmanager
+    def within(self, *loops: tuple[Expr, Expr]) -> Iterator[None]:
+        """Inside of loops."""
+        before, self.around = self.around, (*self.around, *loops)
+        yield
+        self.around = before
+
+    def guarded(self, loop: For, test: Expr, env: dict[Expr, Expr]) -> None:
+        """What is done under a condition: words that are not read are 0, and so must be what is made of them."""
+        if self.guard is not None or any(isinstance(s, Store) for s in walk(loop.body)):
+            raise Unread(f"what {loop.counter.name} guards must be no part of another condition, and store nothing")
+        self.guard = self.test(test, loop.counter.name)
+        before = {register: env[register] for register in _updated(loop.body, env)}
+        self.block(loop.body, self.inside(loop, env, const(0, 1)))
+        for register, value in before.items():
+            if value is not const(0, register.width) or not self.vanishes(env[register]):
+                raise Unread(f"{register.name} must be 0 where {loop.counter.name} is not reached, and for words of 0")
+        self.guard = None
+
+    def test(self, test: Expr, what: str) -> Expr:
+        """A test of counters and sizes."""
+        if not any(v in self.indices or v in self.elements for v in variables_of(test)):
+            raise Unread(f"the condition of {what} must be one on counters, not {test}")
+        return self.said(test, f"the condition of {what}")
+
     def vanishes(self, term: Expr) -> bool:
-        """Whether a word is 0 where all words of leaves are: a sum of products is."""
+        """Whether a word is 0 where all words that are read under the guard are: a sum of their products is."""
+        read = [leaf for leaf, (name, _) in self.leaves.items() if self.guards[name] is self.guard]
         if term in self.known:
-            real = self.judgement(self.known[term]).real
-            return real[0] == "sum" and real[2][0] == "*"
-        word = inline(substitute(term, {leaf: const(0, leaf.width) for leaf in self.leaves}))
+            match self.judgement(self.known[term]).device:
+                case ("sum", _, ("adpfloat_mul", *factors)):
+                    return all(any(f == self.leaves[leaf][0] for leaf in read) for f in factors)
+            return False
+        word = inline(substitute(term, {leaf: const(0, leaf.width) for leaf in read}))
         return word.is_const and word.value == 0
 
     def inside(self, loop: For, env: dict[Expr, Expr], value: Expr) -> dict[Expr, Expr]:
@@ -178,6 +284,7 @@ class _Writer(Words):
         """The variable of an index, one for each name and depth in a nest of loops."""
         variable = private_var(f"index {name} {depth}", counter.sort)
         self.indices[variable] = name
+        self.shown[variable] = counter
         return variable
 
     def fold(self, loop: For, names: tuple[str, ...], env: dict[Expr, Expr]) -> None:
@@ -188,61 +295,80 @@ class _Writer(Words):
             if only.counter.name in self.names.loops:
                 break
             nest.append(only)
+        if {*names[:-1]} & self.active:
+            raise Unread(f"loops over {index} must not be inside of each other")
         for each in nest:
             inner[each.counter] = self.index(index, each.counter, len(extents))
-            extents.append(self.term(each.extent, env))
+            extents.append(self.said(self.term(each.extent, env), f"the number of iterations of {each.counter.name}"))
         if len(names) == 3:
-            digits = [self.index(name, loop.counter, 0) for name in names[:2]]
-            inner[loop.counter] = digits[0] * int(count) + digits[1]
+            first, second = (self.index(name, loop.counter, 0) for name in names[:2])
+            inner[loop.counter] = first * int(count) + second
+            whole = extents.pop(0)
+            self.counted(names[1], count, [const(int(count), whole.width)], (second,))
             extents = [*self.extents[index]]
-            if extents[0] * int(count) is not self.term(loop.extent, env) or len(extents) > 1:
+            if nest[1:] or len(extents) > 1 or extents[0] * int(count) is not whole:
                 raise Unread(f"{loop.counter.name} must count the values of {index} and {names[1]}")
-        self.counted(index, count if len(names) == 2 else "", extents)
-        kept = {r: private_var(f"kept {r.name}", r.sort) for r in _updated(nest[-1].body, env)}
+            around = [(inner[loop.counter], whole)]
+        else:
+            around = [(inner[each.counter], extent) for each, extent in zip(nest, extents, strict=True)]
+            self.counted(index, count, extents, [counter for counter, _ in around])
+        kept = {r: self.variable(f"{_KEPT} {r.name} {len(self.made)}", r.width) for r in _updated(nest[-1].body, env)}
+        if kept and len(names) == 3:
+            raise Unread(f"{loop.counter.name} must count what is stored, and not what is summed")
         inner |= kept
-        outside, self.last = (
-            self.last,
-            frozenset(inner[each.counter] == extent - 1 for each, extent in zip(nest, extents, strict=True)),
+        outside = self.last, self.active
+        self.last, self.active = (
+            frozenset(counter == extent - 1 for counter, extent in around),
+            self.active | {*names[:-1]},
         )
-        self.block(nest[-1].body, inner)
+        with self.within(*around):
+            self.block(nest[-1].body, inner)
         for register, before in kept.items():
-            self.begun(register, env[register])
             name = self.names.ranges.get(register.name)
-            env[register] = self.summed(register, before, inner[register], index, count, name)
-        self.last = outside
+            env[register] = self.summed(register, before, inner[register], env[register], index, count, name)
+        self.last, self.active = outside
 
-    def counted(self, index: str, count: str, extents: list[Expr]) -> None:
-        """Loops over one index have one extent, which is the number of its values where that is a number."""
-        if not all(map(is_, self.extents.setdefault(index, tuple(extents)), extents)):
-            raise Unread(f"all loops over {index} must have one extent")
-        (extent, *_) = extents
-        if count.isdecimal() and not (extent.is_const and extent.value == int(count)):
-            raise Unread(f"{index} must have {count} values, not {extent}")
+    def counted(self, index: str, count: str, extents: Sequence[Expr], counters: Sequence[Expr]) -> None:
+        """Loops over one index have one extent, which is the number of its values, whatever has that number."""
+        self.counters.setdefault(index, tuple(counters))
+        number = extents[0].value if len(extents) == 1 and extents[0].is_const else None
+        for known, name in ((self.extents, index), (self.counts, count)):
+            before = known.setdefault(name, tuple(extents))
+            if len(before) != len(extents) or not all(map(is_, before, extents)):
+                raise Unread(f"all loops over {name} must have one extent")
+        if count.isdecimal() and number != int(count):
+            raise Unread(f"{index} must have {count} values, not {extents[0]}")
+        if any(v in self.indices and self.indices[v] == index for v in variables_of(*extents)):
+            raise Unread(f"the number of values of {index} must be one for all of them")
 
-    def begun(self, register: Expr, start: Expr) -> None:
-        """What a register of a fold begins with: 0, or less than every score that is not masked."""
-        number = signed(start) if start.is_const else None
-        if number != 0 and (number is None or register.name != "largest" or number > MASKED << 20):
-            raise Unread(f"{register.name} must begin with 0, not {start}")
+    def summed(
+        self, register: Expr, before: Expr, after: Expr, start: Expr, index: str, count: str, name: str | None
+    ) -> Expr:
+        """What a register holds after a loop that makes ``after`` of it, in which it is ``before``.
 
-    def summed(self, register: Expr, before: Expr, after: Expr, index: str, count: str, name: str | None) -> Expr:
-        """What a register holds after a loop that makes ``after`` of it, in which it is ``before``."""
+        It begins with 0, the largest of scores with less than each that is not masked.
+        """
         width = register.width
-        last, partly = None, False
-        while after.op == "ite" and not {before, *self.leaves, *self.known} & set(variables_of(after.args[0])):
+        match after.op, after.args:
+            case "ite", (test, larger, other) if other is before and test is before.slt(larger):
+                if width != 32 or not start.is_const or signed(start) > MASKED << 20:
+                    raise Unread(f"{register.name} must begin with less than all scores, not {start}")
+                return self.waiting("largest", self.score(larger), index, count, width)
+        if start is not const(0, width):
+            raise Unread(f"{register.name} must begin with 0, not {start}")
+        last, partly = None, None
+        if after.op == "ite":
             test, yes, no = after.args
-            if no is before:  # terms that do not count are products of zeros
-                after, partly = yes, True
-            elif _conjuncts(test) == self.last:
+            if no is before:
+                after, partly = yes, self.test(test, f"terms of {register.name}")
+            elif _conjuncts(test) == self.last and no.func is not None and no.func.name == "hlscnn_stored":
                 last, after = yes, no
             else:
                 raise Unread(f"what {register.name} keeps must not depend on {test}")
         repeated = partial(self.add, "repeated sum", names=[index, count])
-        if partly and not (after.op == "bvadd" and any(a.func and a.func.name == "hlscnn_product" for a in after.args)):
-            raise Unread(f"terms of {register.name} must be products where some do not count")
+        if partly is not None:
+            return self.word(self.named(self.partly(before, after, partly, repeated), name), width)
         match after.op, after.args, after.func and after.func.name:
-            case "ite", (test, larger, other), _ if other is before and test is before.slt(larger):
-                return self.waiting("largest", self.step(larger), index, count, width)
             case "bvadd", (first, second), _ if before is first or before is second:
                 part = second if first is before else first
                 if part.op == "apply" and part.func is not None and part.func.name == "adpfloat_mul":
@@ -254,7 +380,7 @@ class _Writer(Words):
                 if form == "score":
                     most, least = self.names.bounds["sum of exponentials"]
                     return self.word(self.add("sum of exponentials", step, names=[index, count, most, least]), width)
-                if form not in _PLAIN:
+                if form not in _PLAIN or width != 32:
                     raise Unread(f"words of the form {form} are not added as they are")
                 return self.word(self.named(repeated(step, lemmas=_PLAIN[form]), name), width)
             case "apply", (first, second), "eadd" if before is first or before is second:
@@ -270,6 +396,23 @@ class _Writer(Words):
                 return self.word(step if last is None else self.biased(step, last, after), width)
         raise Unread(f"{register.name} must be a sum, not {after}")
 
+    def partly(self, before: Expr, after: Expr, test: Expr, repeated: Callable[..., int]) -> int:
+        """A sum of products of which some do not count: their words are 0, and are used nowhere else."""
+        products = [a for a in after.args if a.func is not None and a.func.name == "hlscnn_product"]
+        if after.op != "bvadd" or before not in after.args or len(products) != 1:
+            raise Unread(f"terms must be products where some do not count, not {after}")
+        known, leaves = {*self.known}, [v for v in variables_of(*products) if v in self.leaves]
+        step = self.step(products[0])
+        for leaf in leaves:
+            name, _ = self.leaves[leaf]
+            if self.ways[leaf] in known or self.guards[name] is not None:
+                raise Unread(f"{name}, which does not always count, must be used in one place")
+            self.guards[name] = test
+        for term in {*self.known} - known:
+            del self.known[term]
+        self.closed |= {*leaves}
+        return repeated(step, lemmas=_PLAIN["partial"])
+
     def biased(self, step: int, last: Expr, other: Expr) -> int:
         """A stored sum of words with a bias, which the last iteration adds: words have no more bits of fraction."""
         total = last.args[0]
@@ -280,7 +423,7 @@ class _Writer(Words):
         return self.lemma("HLSCNN store", self.lemma("HLSCNN total", biased))
 
     def waiting(self, law: str, step: int, index: str, count: str, width: int) -> Expr:
-        variable = private_var(f"{law} of {step}", bv(width))
+        variable = self.variable(f"{law} of {step} over {index}", width)
         self.pending[variable] = law, step, index, count
         return variable
 
@@ -291,7 +434,9 @@ class _Writer(Words):
         row, factor = part.args
         if row not in self.leaves:
             raise Unread(f"weights must be words of a memory, not {row}")
-        name, leaf = self.leaves[row]
+        name, leaf = self.leaves[row][0], self.use(row, row)
+        if leaf.form != "code":
+            raise Unread(f"weights must be codes, not words of the form {leaf.form}")
         norm = self.names.norms.get(register, "")
         names = [index, name, leaf.bias, norm, count, leaf.magnitude]
         step = self.add("weighted sum", self.step(factor), names=names, lemmas=["multiply codes"])
@@ -307,3 +452,28 @@ def _updated(body: tuple[Statement, ...], env: Mapping[Expr, Expr]) -> list[Expr
 
 def _conjuncts(test: Expr) -> frozenset[Expr]:
     return frozenset().union(*map(_conjuncts, test.args)) if test.op == "and" else frozenset([test])
+
+
+def _reached(extent: Expr) -> Expr | None:
+    """The condition under which there is one iteration, and not none."""
+    if extent.op == "ite":
+        test, *numbers = extent.args
+        for condition, ends in ((test, (1, 0)), (~test, (0, 1))):
+            if all(map(is_, numbers, (const(n, extent.width) for n in ends))):
+                return condition
+    return None
+
+
+def _row_major(counters: Sequence[Expr], extents: Sequence[Expr]) -> Expr:
+    place = counters[0]
+    for counter, extent in zip(counters[1:], extents[1:], strict=True):
+        place = place * extent + counter
+    return place
+
+
+def _require_words(memory: Expr, address: Expr, word: Expr) -> None:
+    sort = memory.sort
+    if memory.op != "var" or not isinstance(sort, MemSort) or (address.width, word.width) != (
+        sort.addr_width, sort.data_width,
+    ):  # fmt: skip
+        raise Unread(f"{memory} must be a memory of words of {word.width} bits")

@@ -26,6 +26,10 @@ TINY_AT_0 = Fraction(33, 32 << 10)
 UNIT = Fraction(1, 1 << 14)
 LARGEST_FIXED = 32 - UNIT
 
+WIDTHS = {"code": 8, "word": 16, "weight": 16, "byte weight": 16, "bias": 16, "byte": 8, "accumulator": 32,
+          "fixed": 20}  # fmt: skip
+"""The bits of leaves' words by their form."""
+
 
 @dataclass(frozen=True)
 class Reading:

@@ -21,6 +21,7 @@ from smt_encodings.claims import Claim, Equality, Interpretation, Status, Verdic
 from smt_encodings.discharge import Discharger, NotDischarged, Requirements
 from smt_encodings.environment import fresh_symbols
 from smt_encodings.runs import surviving
+from smt_encodings.values import lemma_obligation
 
 from .stated import StatedSubject
 
@@ -75,8 +76,10 @@ def _other_primitive(operator: Operator, theorem: Theorem) -> str:
     return f"lemmas are about other primitives than {', '.join(other)} of the kernel" if other else ""
 
 
-def _ask(theorem: Theorem, discharger: Discharger) -> None:
-    """Puts the laws to both solvers; raises NotDischarged where one does not hold."""
+def _ask(operator: Operator, theorem: Theorem, discharger: Discharger) -> None:
+    """Puts the mapping's lemmas and the laws to both solvers; raises NotDischarged where one does not hold."""
+    for lemma in operator.written.lemmas:
+        discharger.ask_text(lemma_obligation(lemma))
     with fresh_symbols():
         for name in theorem.rules:
             ask_rule(RULES[name], discharger)
@@ -87,7 +90,7 @@ def prove_bound(operator: Operator, claim: Claim, discharger: Discharger) -> Ver
     start, mark = time.perf_counter(), len(discharger.obligations)
     try:
         theorem = replay(operator.steps)
-        _ask(theorem, discharger)
+        _ask(operator, theorem, discharger)
         status, reason = discharger.conclude()
         if other := _other_primitive(operator, theorem):
             status, reason = Status.UNKNOWN, other
@@ -126,7 +129,7 @@ class BoundSubject(StatedSubject):
         statement, conditions = _said(theorem)
         interpretations = (Interpretation.BITS, Interpretation.REALS)
         symbols = "; ".join(f"{name}: {text}" for name, text in self.operator.symbols.items())
-        assumptions = (*_assumptions(theorem), symbols)
+        assumptions = (*_assumptions(theorem), *self.operator.written.assumptions, symbols)
         return Claim(self.name, statement, conditions, Equality.WITHIN, interpretations, assumptions)
 
     def semantics(self) -> dict[str, str]:
@@ -135,8 +138,11 @@ class BoundSubject(StatedSubject):
         lemmas = [LEMMAS[name] for name in theorem.lemmas]
         return {
             "kernel": "" if (kernel := self.operator.written.kernel) is None else digest(kernel),
-            "theorem": text_digest(*_said(theorem), *_assumptions(theorem)),
-            "lemmas": text_digest(*(t for m in lemmas for t in (m.name, m.statement, m.domain, digest(m.function)))),
+            "theorem": text_digest(*_said(theorem), *_assumptions(theorem), *self.operator.written.assumptions),
+            "lemmas": text_digest(
+                *(t for m in lemmas for t in (m.name, m.statement, m.domain, digest(m.function))),
+                *(lemma_obligation(lemma).smtlib for lemma in self.operator.written.lemmas),
+            ),
             "readings": meaning_digest([replay], "rewrites.bounds"),
         }
 
@@ -158,7 +164,7 @@ class BoundSubject(StatedSubject):
         ):
             return "the derivation proves another bound, or under other assumptions"
         requirements = Requirements(second=False)
-        _ask(theorem, requirements)
+        _ask(self.operator, theorem, requirements)
         return Required(self.claim(certificate["parameters"]), requirements.required, derived=True)
 
     def shown(self, evidence: Mapping[str, Any]) -> Refutation:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from accel_models.flexasr import numerics as flexasr_numerics
 from ila_lang import compile_terms
 from ir_semantics.scalars import intervals
-from rewrites.bounds.bound_runs import FRACTION_BITS, WIDTHS, Data, _Device, beyond, survey_bound
+from rewrites.bounds.bound_runs import FRACTION_BITS, Data, _Device, beyond, survey_bound
 from rewrites.bounds.catalogue import LEMMAS
 from rewrites.bounds.derivations.calculus import Operator
 from rewrites.bounds.derivations.names import Written
@@ -28,7 +28,7 @@ from rewrites.bounds.kernel import replay as kernel
 from rewrites.bounds.kernel.formula import Formula, constant, maximum, minimum, symbol
 from rewrites.bounds.kernel.judgements import Rejected, Step
 from rewrites.bounds.kernel.laws import AXIOMS
-from rewrites.bounds.kernel.readings import ANY, READINGS
+from rewrites.bounds.kernel.readings import ANY, READINGS, WIDTHS
 from rewrites.bounds.kernel.replay import LAWS, replay
 from rewrites.bounds.lemmas import real_rules
 from rewrites.bounds.lemmas.real_rules import RULES, prove_rule

@@ -1,0 +1,389 @@
+"""Kernels whose words are not what a derivation could say of them: none has a bound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from accel_models.flexasr import functions
+from accel_models.flexasr.numerics import adpfloat_max, fixed_to_adpfloat
+from accel_models.hlscnn.numerics import arithmetic
+from accel_models.hlscnn.options import HlscnnOptions
+from accel_models.vta import numerics as vta
+from ila_lang import Expr, Kernel, bv, const, ite, mem, primitive, var
+from ila_lang.language.kernel import For, Load, Store
+from ila_lang.mapping import Lemma
+from ir_semantics.layers.attention import attention_ir
+from ir_semantics.layers.dense import dense_ir
+from rewrites.bounds.derivations.calculus import Operator
+from rewrites.bounds.derivations.names import Leaf, Names, Unread, Written
+from rewrites.bounds.derivations.writer import derivation_of
+from rewrites.claims.joints.instruction import called
+from rewrites.claims.subjects.bounds import BoundSubject
+from rewrites.claims.theorems import flexasr
+from rewrites.mappings.flexasr import attention, linear
+from smt_encodings.claims import Status
+from smt_encodings.discharge import Discharger
+
+WORDS = mem(32, 32)
+X, Z, SCRATCH, OUT, N = (
+    var("x", WORDS),
+    var("z", WORDS),
+    var("scratch", WORDS),
+    var("out", mem(32, 8)),
+    var("n", bv(32)),
+)
+A, B = Leaf("a", "accumulator", "A"), Leaf("b", "accumulator", "A")
+NAMES = Names(
+    {"a": A, "beside": A, "b": B},
+    loops=dict.fromkeys(("t", "u"), ("t", "T")),
+    ranges={"out": "Y"},
+)
+SYMBOLS = dict.fromkeys(
+    ["x", "y", "a", "b", "w", "n", "A", "B", "I", "M", "S", "T", "W", "X", "Y", "b_w", "b_x", "b_b", "b_y"], ""
+)
+
+
+def relu(word: Expr) -> Expr:
+    return vta.narrow(vta.alu_max(word, const(0, 32)))
+
+
+def words_of(kernel: Kernel, names: Names = NAMES, **given: int) -> Written:
+    operands = {var(name, bv(32)): const(value, 32) for name, value in given.items()}
+    return derivation_of(kernel, operands, "out", names)
+
+
+def named(operator: Operator) -> Names:
+    """The names that an operator of the product is written with."""
+    given = [cell.cell_contents for cell in operator.derivation.__closure__ or ()]
+    (found,) = (each for each in given if isinstance(each, Names))
+    return found
+
+
+def operator_of(written: Written) -> Operator:
+    return Operator("own", "", SYMBOLS, lambda: written, {})
+
+
+def test_what_is_right_is_proved() -> None:
+    k = Kernel("right")
+    with k.loop("t", N) as t:
+        k.store(SCRATCH, t, k.load("a", X, t))
+    acc = k.let("acc", const(0, 32))
+    with k.loop("u", N) as u:
+        k.assign(acc, acc + k.load("again", SCRATCH, u))
+    k.store(OUT, const(0, 32), relu(acc))
+    verdict = BoundSubject("bound-own", operator_of(words_of(k))).prove(Discharger())
+    assert verdict.status is Status.PROVED, verdict.reason
+
+
+KERNELS: dict[str, tuple[str, Kernel]] = {}
+
+
+def kernel(reason: str) -> Callable[[Callable[[Kernel], None]], None]:
+    """A kernel that must be refused for a reason."""
+
+    def add(build: Callable[[Kernel], None]) -> None:
+        k = Kernel(build.__name__)
+        build(k)
+        KERNELS[build.__name__] = reason, k
+
+    return add
+
+
+@kernel("out must be stored to in one place")
+def overwritten(k: Kernel) -> None:
+    with k.loop("i", N) as i:
+        k.store(OUT, i, relu(k.load("a", X, i)))
+    with k.loop("j", N) as j:
+        k.store(OUT, j, const(77, 8))
+
+
+@kernel("out must be stored to once for each")
+def stored_after(k: Kernel) -> None:
+    with k.loop("i", N) as i:
+        k.store(OUT, i, relu(k.load("a", X, i)))
+        k.store(OUT, const(0, 32), const(9, 8))
+
+
+@kernel("no lemma is about")
+def first_lane_only(k: Kernel) -> None:
+    with k.loop("i", N) as i, k.loop("lane", const(2, 32)) as lane:
+        a = k.load("a", X, i * 2 + lane)
+        k.store(OUT, i * 2 + lane, relu(ite(lane == 0, a, const(100, 32))))
+
+
+@kernel("out must be stored to once for each")
+def one_word_for_all(k: Kernel) -> None:
+    with k.loop("i", N) as i:
+        k.store(OUT, const(0, 32), relu(k.load("a", X, i)))
+
+
+@kernel("scratch must be stored to once for each")
+def scratch_overwritten(k: Kernel) -> None:
+    with k.loop("t", N) as t:
+        k.store(SCRATCH, const(0, 32), k.load("a", X, t))
+    acc = k.let("acc", const(0, 32))
+    with k.loop("u", N):
+        k.assign(acc, acc + k.load("again", SCRATCH, const(0, 32)))
+    k.store(OUT, const(0, 32), relu(acc))
+
+
+@kernel("small must be stored to once for each")
+def scratch_wraps(k: Kernel) -> None:
+    small = var("small", mem(1, 32))
+    with k.loop("t", N) as t:
+        k.store(small, t[0:0], k.load("a", X, t))
+    acc = k.let("acc", const(0, 32))
+    with k.loop("u", N) as u:
+        k.assign(acc, acc + k.load("again", small, u[0:0]))
+    k.store(OUT, const(0, 32), relu(acc))
+
+
+@kernel("scratch must be loaded where it was stored")
+def one_more_is_read(k: Kernel) -> None:
+    i, a, again = var("i", bv(32)), var("a", bv(32)), var("again", bv(32))
+    k.body += [For(i, N, (Load(a, X, i), Store(SCRATCH, i, a)))]
+    k.body += [For(i, N + 1, (Load(again, SCRATCH, i), Store(OUT, i, relu(again))))]
+
+
+@kernel("all loops over t must have one extent")
+def nested_once_only(k: Kernel) -> None:
+    acc, other = k.let("acc", const(0, 32)), k.let("other", const(0, 32))
+    with k.loop("t", N) as t, k.loop("inner", const(3, 32)):
+        k.assign(acc, acc + k.load("a", X, t))
+    with k.loop("u", N) as u:
+        k.assign(other, other + k.load("b", Z, u))
+    k.store(OUT, const(0, 32), relu(vta.alu_min(acc, other)))
+
+
+@kernel("loops over t must not be inside of each other")
+def one_index_in_itself(k: Kernel) -> None:
+    with k.loop("t", N) as t:
+        acc = k.let("acc", const(0, 32))
+        with k.loop("u", N):
+            k.assign(acc, acc + k.load("a", X, t))
+        k.store(OUT, t, relu(acc))
+
+
+@kernel("what is stored to scratch must not be kept from one iteration to the next")
+def sums_on_the_way(k: Kernel) -> None:
+    acc = k.let("acc", const(0, 32))
+    with k.loop("t", N) as t:
+        k.assign(acc, acc + k.load("a", X, t))
+        k.store(SCRATCH, t, acc)
+    k.store(OUT, const(0, 32), relu(acc))
+
+
+@kernel("the number of iterations of g must not depend on data")
+def guarded_by_data(k: Kernel) -> None:
+    with k.loop("i", N) as i:
+        a, found = k.load("a", X, i), k.let("found", const(0, 32))
+        with k.when("g", const(0, 32).slt(a)):
+            k.assign(found, a)
+        k.store(OUT, i, vta.narrow(vta.alu_min(found, const(0, 32))))
+
+
+@kernel("found must be 0 where g is not reached")
+def guarded_and_used_beside(k: Kernel) -> None:
+    with k.loop("i", N) as i:
+        a, found = k.load("a", X, i), k.let("found", const(0, 32))
+        with k.when("g", i == 0):
+            k.assign(found, a)
+        k.store(OUT, i, vta.narrow(vta.alu_add(found, a)))
+
+
+@kernel("a must be read under one condition")
+def loaded_under_a_guard_and_beside(k: Kernel) -> None:
+    with k.loop("i", N) as i:
+        found = k.let("found", const(0, 32))
+        with k.when("g", i == 0):
+            k.assign(found, k.load("a", X, i))
+
+        k.store(OUT, i, vta.narrow(vta.alu_add(found, k.load("beside", X, i))))
+
+
+@kernel("the condition of g must be one on counters")
+def at_one_size_only(k: Kernel) -> None:
+    with k.loop("i", N) as i:
+        acc = k.let("acc", const(0, 32))
+        with k.when("g", N == 3):
+            k.assign(acc, acc + k.load("a", X, i))
+        k.store(OUT, i, relu(acc))
+
+
+@kernel("largest must begin with 0")
+def sum_named_largest(k: Kernel) -> None:
+    largest = k.let("largest", const(-64 << 20 & 0xFFFFFFFF, 32))
+    with k.loop("t", N) as t:
+        k.assign(largest, largest + k.load("a", X, t))
+    k.store(OUT, const(0, 32), relu(largest))
+
+
+@kernel("acc must begin with 0")
+def second_sum_goes_on(k: Kernel) -> None:
+    acc = k.let("acc", const(0, 32))
+    with k.loop("t", N) as t:
+        k.assign(acc, acc + k.load("a", X, t))
+    with k.loop("u", N) as u:
+        k.assign(acc, acc + k.load("b", Z, u))
+    k.store(OUT, const(0, 32), relu(acc))
+
+
+@kernel("what acc keeps must not depend on")
+def last_iteration_dropped(k: Kernel) -> None:
+    acc = k.let("acc", const(0, 32))
+    with k.loop("t", N) as t:
+        k.assign(acc, ite(t == N - 1, const(99, 32), acc + k.load("a", X, t)))
+    k.store(OUT, const(0, 32), relu(acc))
+
+
+@kernel("an address must not depend on data")
+def indirect(k: Kernel) -> None:
+    acc = k.let("acc", const(0, 32))
+    with k.loop("t", N) as t:
+        k.assign(acc, acc + k.load("a", X, k.load("b", Z, t)))
+    k.store(OUT, const(0, 32), relu(acc))
+
+
+@kernel("the number of iterations of u must not depend on data")
+def as_often_as_data_say(k: Kernel) -> None:
+    acc = k.let("acc", const(0, 32))
+    with k.loop("u", k.load("b", Z, const(0, 32))) as u:
+        k.assign(acc, acc + k.load("a", X, u))
+    k.store(OUT, const(0, 32), relu(acc))
+
+
+@kernel("a must not be loaded from where the kernel stores")
+def in_place(k: Kernel) -> None:
+    with k.loop("i", N) as i:
+        a = k.load("a", OUT, i + 1)
+        k.store(OUT, i, relu(a.sext(32)))
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_a_kernel_that_is_not_what_laws_are_about_is_refused(name: str) -> None:
+    reason, k = KERNELS[name]
+    with pytest.raises(Unread, match=f"^{reason}"):
+        words_of(k)
+
+
+def test_names_of_two_things_are_refused() -> None:
+    k = Kernel("two")
+    with k.loop("i", N) as i:
+        k.store(OUT, i, vta.narrow(vta.alu_add(k.load("a", X, i), k.load("b", Z, i))))
+    named = replace(NAMES, leaves={"a": A, "b": A})
+    with pytest.raises(Unread, match=r"^a must be words of one place"):
+        words_of(k, named)
+    clashing = replace(NAMES, leaves={"a": A, "b": Leaf("high", "accumulator", "127")})
+    with pytest.raises(Unread, match=r"^leaves must not be called low or high"):
+        words_of(k, clashing)
+
+
+def test_a_register_that_is_too_narrow_is_refused() -> None:
+    short = var("x", mem(32, 16))
+    k = Kernel("narrow")
+    acc = k.let("acc", const(0, 16))
+    with k.loop("t", N) as t:
+        k.assign(acc, acc + k.load("a", short, t))
+    k.store(var("out", mem(32, 16)), const(0, 32), acc)
+    with pytest.raises(Unread, match=r"^a\[t\] must be of the 32 bits of the form accumulator"):
+        words_of(k)
+
+
+def test_an_operand_has_the_value_that_the_command_says() -> None:
+    flag = var("flag", bv(32))
+    k = Kernel("flagged")
+    with k.loop("i", N) as i:
+        k.store(OUT, i, relu(ite(flag == 0, k.load("a", X, i), const(50, 32))))
+    with pytest.raises(Unread, match=r"^flag is 1, not 0$"):
+        words_of(k, replace(NAMES, given={"flag": 0}), flag=1)
+    assert words_of(k, NAMES, flag=0).assumptions == ()
+    given = derivation_of(k, {flag: flag}, "out", replace(NAMES, given={"flag": 0}))
+    assert given.assumptions == ("flag is 0",)
+
+
+def test_the_largest_begins_with_less_than_all() -> None:
+    (instruction,) = attention_ir(replace(attention.OPERATOR, least=0)).instructions.values()
+    assert instruction.kernel is not None
+    (run,) = called(attention.ir_fragment())
+    with pytest.raises(Unread, match=r"^largest must begin with less than all scores, not 0x0$"):
+        derivation_of(instruction.kernel, run.operands, "tensor_out", named(flexasr.ATTENTION))
+
+
+def test_a_masked_score_is_none() -> None:
+    (run,) = called(attention.ir_fragment())
+    with pytest.raises(Unread):
+        derivation_of(run.kernel, run.operands, "tensor_scores", named(flexasr.ATTENTION))
+
+
+def convolution(test: Callable[[Expr], Expr] | None, form: str = "weight", *, twice: bool = False) -> Written:
+    h = arithmetic(HlscnnOptions())
+    values, weights = var("values", mem(32, 16)), var("weights", mem(32, 16))
+    k = Kernel("sum")
+    with k.loop("i", N) as i:
+        total, other = k.let("total", const(0, 32)), k.let("other", const(0, 32))
+        with k.loop("member", const(8, 32)) as c:
+            value, weight = k.load("value", values, i * 8 + c), k.load("weight", weights, c)
+            product = h.product(weight, value)
+            k.assign(total, total + product if test is None else ite(test(c), total + product, total))
+            if twice:
+                k.assign(other, other + product)
+        k.store(var("out", mem(32, 16)), i, h.requantise(other if twice else total))
+    leaves = {"value": Leaf("x", "word", "x"), "weight": Leaf("w", form, "w")}
+    return derivation_of(k, {}, "out", Names(leaves, loops={"member": ("c", "8")}, ranges={"total": "M"}))
+
+
+def test_terms_count_by_their_place_and_are_0_elsewhere() -> None:
+    written = convolution(lambda c: c == 0)
+    assert written.assumptions == tuple(f"{leaf}[c] counts as 0 but where member == 0x0" for leaf in "xw")
+    with pytest.raises(Unread, match=r"^the condition of terms of total must be one on counters"):
+        convolution(lambda c: N == 12345)
+    with pytest.raises(Unread, match=r"must be used in one place$"):
+        convolution(lambda c: c == 0, twice=True)
+
+
+def test_half_of_a_byte_weight_is_zeros() -> None:
+    with pytest.raises(Unread, match=r"^w\[c\] must be of the 16 bits of the form byte weight"):
+        convolution(None, "byte weight")
+
+
+BIASES = {n: bv(3) for n in ("bias_w", "bias_x", "bias_b", "bias_y")}
+
+
+def layer(end: Callable[[Expr, Expr], Expr], names: Names = flexasr._LAYER_NAMES) -> Written:
+    def finish(acc: Expr, b: Expr, bias_w: Expr, bias_x: Expr, bias_b: Expr, bias_y: Expr) -> Expr:
+        shifted = functions.pe_add_bias(functions.pe_shift(acc, bias_w, bias_x), b, bias_b)
+        return end(functions.pe_saturate(shifted), bias_y)
+
+    ended = primitive(bv(8), name="ended", acc=bv(32), b=bv(8), **BIASES)(finish)
+    ila = dense_ir(replace(linear.operator_of(None), finish=ended))
+    (instruction,) = ila.instructions.values()
+    assert instruction.kernel is not None
+    return derivation_of(instruction.kernel, {s: s for n, s in ila.states.items() if n in BIASES}, "tensor_out", names)
+
+
+def test_a_bias_is_an_operand_with_a_name_of_its_own() -> None:
+    assert layer(fixed_to_adpfloat).steps == flexasr.LINEAR["none"].steps
+    for bias in (lambda bias: bias + 1, lambda bias: const(2, 3)):
+        with pytest.raises(Unread, match=r"^a bias must be an operand"):
+            layer(lambda word, bias_y, bias=bias: fixed_to_adpfloat(word, bias(bias_y)))
+    names = flexasr._LAYER_NAMES
+    one = {**names.leaves, "bias": replace(names.leaves["bias"], bias="b_y")}
+    with pytest.raises(Unread, match=r"^b_y must be the name of one operand"):
+        layer(fixed_to_adpfloat, replace(names, leaves=one, biases={**names.biases, "bias_b": "b_y"}))
+
+
+def test_a_lemma_of_a_mapping_is_asked() -> None:
+    p, q, codes = var("p", bv(8)), var("q", bv(8)), var("codes", mem(32, 8))
+    k = Kernel("added")
+    with k.loop("i", N) as i:
+        k.store(OUT, i, k.load("first", codes, i) + k.load("second", codes, i + N))
+    names = Names({"first": Leaf("x", "code", "X", "b"), "second": Leaf("y", "code", "X", "b")})
+    lemma = Lemma("false", adpfloat_max(p, q), p + q)
+    written = derivation_of(k, {}, "out", names, lemmas=[lemma])
+    assert written.lemmas == (lemma,)
+    verdict = BoundSubject("bound-own", operator_of(written)).prove(Discharger())
+    assert verdict.status is Status.UNKNOWN
+    assert [(o.name, o.group) for o in verdict.obligations] == [("false", "lemmas")]
