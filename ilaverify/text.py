@@ -293,21 +293,13 @@ def verdict_json(verdict: Verdict) -> dict[str, Any]:
 
 
 def _counterexample_json(counterexample: Counterexample) -> dict[str, Any]:
-    return {
-        "sizes": counterexample.sizes,
-        "shape": counterexample.shape,
+    same = ("sizes", "shape", "row", "column", "device", "ir", "differing", "elements", "error")
+    return {name: getattr(counterexample, name) for name in same} | {
         "inputs": {name: {str(i): v for i, v in cells.items()} for name, cells in counterexample.inputs.items()},
         "initial": [
             {"side": c.side, "name": c.owner, "address": c.address, "value": value}
             for c, value in counterexample.initial.items()
             if c.side != "input"
         ],
-        "row": counterexample.row,
-        "column": counterexample.column,
-        "device": counterexample.device,
-        "ir": counterexample.ir,
         "shown": list(counterexample.shown),
-        "differing": counterexample.differing,
-        "elements": counterexample.elements,
-        "error": counterexample.error,
     }

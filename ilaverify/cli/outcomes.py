@@ -72,19 +72,9 @@ def show_outcome(outcome: ProofOutcome, width: int) -> str:
 
 def outcome_json(outcome: ProofOutcome) -> dict[str, Any]:
     """An outcome as it stands in the output; certificates are files of their own."""
-    return {
-        "name": outcome.name,
-        "kind": outcome.kind,
-        "status": outcome.status,
-        "expected": outcome.expected,
-        "as_expected": outcome.as_expected,
-        "origin": outcome.origin,
-        "reason": outcome.reason,
-        "seconds": outcome.seconds,
-        "method": outcome.method,
-        "claim": outcome.claim,
-        "obligations": outcome.obligations,
-        "runs": outcome.runs,
+    said = ("name", "kind", "status", "expected", "as_expected", "origin", "reason", "seconds", "method", "claim",
+            "obligations", "runs")  # fmt: skip
+    return {name: getattr(outcome, name) for name in said} | {
         "solvers": list(outcome.solvers),
         "counterexample": outcome.counterexample or None,
         "location": {"file": outcome.file, "line": outcome.line},

@@ -64,18 +64,8 @@ class Sample:
 
     def as_json(self) -> dict[str, Any]:
         """The sample as JSON; the seed is a decimal string, which no reader rounds."""
-        return {
-            "parameters": dict(self.parameters),
-            "distribution": self.distribution,
-            "seed": str(self.seed),
-            "error": self.error,
-            "input_error": self.input_error,
-            "arithmetic_error": self.arithmetic_error,
-            "skipped": self.skipped,
-            "covered": self.covered,
-            "violation": self.violation,
-            "margin": None if self.margin is None else self.margin.as_json(),
-        }
+        margin = None if self.margin is None else self.margin.as_json()
+        return vars(self) | {"parameters": dict(self.parameters), "seed": str(self.seed), "margin": margin}
 
     @staticmethod
     def from_json(content: Any) -> Sample:

@@ -21,7 +21,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TypeAlias
 
-from ir_semantics.tensors.conditions import TRUE, Condition, both, indices_of, substitute_condition, variables_of
+from ir_semantics.tensors.conditions import TRUE, Condition, both, indices_of, substitute_condition
 from ir_semantics.tensors.elements import Read
 from ir_semantics.tensors.index import Index
 
@@ -244,27 +244,7 @@ def substitute_member(member: Member, values: Mapping[str, Index]) -> Member:
 
 def variables_in(item: Atom | Family | Member) -> frozenset[str]:
     """The index variables that occur, bound ones included."""
-    match item:
-        case Read(_, at):
-            return frozenset().union(*(i.variables for i in at))
-        case Literal():
-            return frozenset()
-        case IntegerAtom(value):
-            return value.variables
-        case Opaque(_, args):
-            return frozenset().union(*(variables_in(f) for a in args for f in a))
-        case Extremum(_, members):
-            return frozenset().union(*map(variables_in, members))
-        case Group(value):
-            return frozenset().union(*map(variables_in, value))
-        case OrderedSum(_, extent, value):
-            return extent.variables.union(*map(variables_in, value))
-        case Family(bound, guard, _, powers):
-            extents = [e.variables for _, e in bound]
-            return variables_of(guard).union(*extents, *(variables_in(a) for a, _ in powers))
-        case Member(bound, guard, value):
-            extents = [e.variables for _, e in bound]
-            return variables_of(guard).union(*extents, *map(variables_in, value))
+    return frozenset().union(*(i.variables for i in indices_in(item)))
 
 
 def indices_in(item: Atom | Family | Member) -> list[Index]:
