@@ -10,15 +10,7 @@ from dataclasses import replace
 from typing import NoReturn
 
 from accel_models import mmio_program
-from accel_models.mmio_program import (
-    Program,
-    ProgramCommand,
-    ProgramError,
-    describe,
-    execute,
-    format_program,
-    holds,
-)
+from accel_models.mmio_program import Program, ProgramCommand, ProgramError, describe, execute, format_program, holds
 from ila_lang import CommandError, Instruction, Machine
 
 from .layout import GB_PARTITION, PE_COUNT, PE_PARTITION, Region, Start, register_address

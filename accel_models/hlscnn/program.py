@@ -16,14 +16,7 @@ from dataclasses import replace
 from typing import NoReturn
 
 from accel_models import mmio_program
-from accel_models.mmio_program import (
-    Program,
-    ProgramCommand,
-    ProgramError,
-    describe,
-    execute,
-    format_program,
-)
+from accel_models.mmio_program import Program, ProgramCommand, ProgramError, describe, execute, format_program
 from ila_lang import Machine
 
 from .config import INPUT_SIZE, KERNEL_SIZE, OUTPUT_SIZE, channel_word

@@ -27,20 +27,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from .isa import (
-    ENCODINGS,
-    Alu,
-    AluOp,
-    Finish,
-    Gemm,
-    Instruction,
-    Load,
-    MemoryId,
-    Store,
-    Uop,
-    encode,
-    encode_uop,
-)
+from .isa import ENCODINGS, Alu, AluOp, Finish, Gemm, Instruction, Load, MemoryId, Store, Uop, encode, encode_uop
 from .options import HLS, VtaOptions
 from .program import Program
 from .scratchpads import SCRATCHPADS

@@ -13,21 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from accel_models.vta.options import VtaOptions
-from ila_lang import (
-    Expr,
-    For,
-    Ila,
-    Let,
-    Load,
-    Store,
-    any_of,
-    const,
-    free_variables,
-    substitute,
-    true,
-    var,
-    walk,
-)
+from ila_lang import Expr, For, Ila, Let, Load, Store, any_of, const, free_variables, substitute, true, var, walk
 from ila_lang import Instruction as IlaInstruction
 from ila_lang.language.kernel import Statement
 from smt_encodings.claims import Unsupported

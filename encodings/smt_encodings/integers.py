@@ -15,23 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pysmt.fnode import FNode
-from pysmt.shortcuts import (
-    LE,
-    LT,
-    And,
-    Bool,
-    Equals,
-    Iff,
-    Implies,
-    Int,
-    Ite,
-    Minus,
-    Not,
-    Or,
-    Plus,
-    Symbol,
-    Times,
-)
+from pysmt.shortcuts import LE, LT, And, Bool, Equals, Iff, Implies, Int, Ite, Minus, Not, Or, Plus, Symbol, Times
 from pysmt.typing import BOOL as SMT_BOOL
 from pysmt.typing import INT
 

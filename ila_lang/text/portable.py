@@ -39,14 +39,7 @@ from ila_lang.language.kernel import Command, For, Kernel, Let, Load, Statement,
 from ila_lang.language.model import Ila, Instruction
 from ila_lang.language.sorts import BoolSort, BvSort, Sort
 
-from .portable_read import (
-    BOOL_KIND,
-    BV_KIND,
-    CONST_KIND,
-    MEM_KIND,
-    OP_KIND,
-    VAR_KIND,
-)
+from .portable_read import BOOL_KIND, BV_KIND, CONST_KIND, MEM_KIND, OP_KIND, VAR_KIND
 
 Json = dict[str, Any]
 

@@ -18,12 +18,7 @@ from functools import partial, reduce
 from typing import Protocol, TypeVar
 from weakref import WeakValueDictionary
 
-from .formats import (
-    BOOLEAN,
-    NUMBER,
-    Format,
-    Literal,
-)
+from .formats import BOOLEAN, NUMBER, Format, Literal
 from .operators import OPERATORS
 
 

@@ -10,14 +10,7 @@ from .buffers import host_plan, host_problem
 from .calibration import Calibration, calibrate
 from .implement import constants_of, implement, implementable, quantisation_of
 from .interface import Bounds, Call, CannotOffload, Choice, Executed, Implementation, Options
-from .operators import (
-    AcceleratorOperator,
-    accelerator_operator,
-    declared,
-    joint_problem,
-    joints_of,
-    operator_of,
-)
+from .operators import AcceleratorOperator, accelerator_operator, declared, joint_problem, joints_of, operator_of
 from .programs import Devices, is_program_of
 
 __all__ = [

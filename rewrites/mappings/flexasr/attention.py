@@ -10,12 +10,7 @@ is about these.  What that means for real numbers stands in docs/reference/numer
 
 from __future__ import annotations
 
-from accel_models.flexasr.functions import (
-    attention_compress,
-    attention_shift,
-    divide_q24,
-    exp,
-)
+from accel_models.flexasr.functions import attention_compress, attention_shift, divide_q24, exp
 from accel_models.flexasr.layout import LANES, SMALL_VECTORS, Region, Start
 from accel_models.flexasr.model import flexasr
 from accel_models.flexasr.options import FlexAsrOptions

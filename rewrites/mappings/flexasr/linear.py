@@ -15,18 +15,7 @@ from accel_models.flexasr.functions import adpfloat_mul, pe_add_bias, pe_saturat
 from accel_models.flexasr.model import flexasr
 from accel_models.flexasr.numerics import fixed_to_adpfloat
 from accel_models.flexasr.options import FlexAsrOptions
-from ila_lang import (
-    Expr,
-    Fragment,
-    Function,
-    Ila,
-    Kernel,
-    bv,
-    const,
-    mem,
-    primitive,
-    var,
-)
+from ila_lang import Expr, Fragment, Function, Ila, Kernel, bv, const, mem, primitive, var
 from ila_lang.mapping import Reduction, TensorMapping
 from ir_semantics.layers.dense import DENSE_CODE, DenseOperator, Order, dense_ir
 from ir_semantics.layers.layer import call

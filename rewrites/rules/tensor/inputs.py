@@ -6,15 +6,7 @@ from typing import Any
 
 from ir_semantics.tensors.conditions import TruthOf, both, le, lt
 from ir_semantics.tensors.index import IndexLike, product
-from ir_semantics.tensors.operators import (
-    broadcast,
-    fill,
-    reshape,
-    reverse,
-    slice_,
-    transpose,
-    where,
-)
+from ir_semantics.tensors.operators import broadcast, fill, reshape, reverse, slice_, transpose, where
 from ir_semantics.tensors.reductions import conv, matmul, patches
 from ir_semantics.tensors.terms import Tensor, input_
 from smt_encodings.claims import Equality

@@ -3,17 +3,7 @@
 from __future__ import annotations
 
 from ir_semantics.tensors.conditions import le
-from ir_semantics.tensors.operators import (
-    broadcast,
-    concat,
-    number,
-    pad,
-    reshape,
-    reverse,
-    slice_,
-    transpose,
-    upsample,
-)
+from ir_semantics.tensors.operators import broadcast, concat, number, pad, reshape, reverse, slice_, transpose, upsample
 from ir_semantics.tensors.reductions import conv, cumsum, dot, matmul, reduce, softmax
 from ir_semantics.tensors.terms import input_
 

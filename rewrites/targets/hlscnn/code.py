@@ -17,13 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_models.hlscnn.options import BY_WEIGHT_BITS
-from accel_models.hlscnn.quantise import (
-    FixedPoint,
-    activation_format,
-    convolution_error,
-    result_format,
-    weight_format,
-)
+from accel_models.hlscnn.quantise import FixedPoint, activation_format, convolution_error, result_format, weight_format
 from ila_lang.mapping import SizeError
 from ir_semantics import reference
 from ir_semantics.graph import Node, TensorType

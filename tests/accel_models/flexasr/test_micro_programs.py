@@ -6,15 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accel_models.flexasr.micro_programs import (
-    GRU,
-    LSTM,
-    OPERATIONS,
-    RNN,
-    assemble,
-    disassemble,
-    linear_program,
-)
+from accel_models.flexasr.micro_programs import GRU, LSTM, OPERATIONS, RNN, assemble, disassemble, linear_program
 
 # as public driver programs have them, in execution order
 PUBLISHED = {

@@ -9,13 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accel_models.vta.assembly import (
-    AssemblyError,
-    assemble,
-    disassemble,
-    format_instruction,
-    parse_instruction,
-)
+from accel_models.vta.assembly import AssemblyError, assemble, disassemble, format_instruction, parse_instruction
 from accel_models.vta.isa import (
     OLDER,
     STANDARD,

@@ -16,12 +16,7 @@ from accel_models.vta.model import vta
 from accel_models.vta.options import CHISEL, FSIM, HLS, PRESETS, VTA_ILA, VtaOptions
 from accel_models.vta.order.revisits import check_revisits
 from accel_models.vta.order.schedule import shuffled
-from accel_models.vta.products import (
-    _MicroOps,
-    dense,
-    dense_program,
-    post_steps,
-)
+from accel_models.vta.products import _MicroOps, dense, dense_program, post_steps
 from accel_models.vta.program import run
 from accel_models.vta.tiling import Blocks, Regions, dense_blocks, pack_tiles, pack_vectors, unpack_vectors
 from ila_lang import Machine

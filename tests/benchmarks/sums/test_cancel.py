@@ -17,20 +17,7 @@ from benchmarks.sums.terms import Constant, Product, Sum, SumClaim, Symbol, Term
 from smt_encodings.claims import Status
 from smt_encodings.solvers import cvc5 as solver_cvc5
 from smt_encodings.solvers import z3 as solver_z3
-from tests.benchmarks.sums.sums_oracle import (
-    ATOMS,
-    TERMS,
-    UNIT,
-    ZERO,
-    X,
-    Y,
-    Z,
-    add,
-    doubled,
-    equal,
-    regrouped,
-    sums_of,
-)
+from tests.benchmarks.sums.sums_oracle import ATOMS, TERMS, UNIT, ZERO, X, Y, Z, add, doubled, equal, regrouped, sums_of
 
 SUMS_OF_LEAVES = sums_of(ATOMS | sums_of(ATOMS, 3), 4)
 """Terms of which no factor is a sum."""

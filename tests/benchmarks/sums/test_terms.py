@@ -32,20 +32,7 @@ from smt_encodings.claims import Answer, Equality, Status
 from smt_encodings.reorder import hash_width
 from smt_encodings.solvers import cvc5 as solver_cvc5
 from smt_encodings.solvers import z3 as solver_z3
-from tests.benchmarks.sums.sums_oracle import (
-    ATOMS,
-    TERMS,
-    UNIT,
-    ZERO,
-    X,
-    Y,
-    Z,
-    add,
-    doubled,
-    equal,
-    regrouped,
-    sums_of,
-)
+from tests.benchmarks.sums.sums_oracle import ATOMS, TERMS, UNIT, ZERO, X, Y, Z, add, doubled, equal, regrouped, sums_of
 
 SOLVERS = {
     Encoding.HASH: (solver_z3, solver_cvc5),

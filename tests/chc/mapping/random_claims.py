@@ -12,21 +12,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 
 from bmc.mutants import Mutant, mutants
-from ila_lang import (
-    BOOL,
-    Expr,
-    Fragment,
-    Function,
-    Ila,
-    Kernel,
-    Statement,
-    bv,
-    const,
-    ite,
-    mem,
-    true,
-    var,
-)
+from ila_lang import BOOL, Expr, Fragment, Function, Ila, Kernel, Statement, bv, const, ite, mem, true, var
 from ila_lang.mapping import TensorMapping
 from ila_lang.text.portable import functions_of
 from tests.chc.mapping.random_trees import Tree

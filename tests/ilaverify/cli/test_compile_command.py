@@ -47,14 +47,7 @@ from rewrites.mappings import programs as programs_of_mappings
 from rewrites.mappings.flexasr.claims import LINEAR as DENSE_LAYERS
 from rewrites.mappings.flexasr.linear import linear_mapping
 from rewrites.targets.flexasr.code.linear import Linear as LinearCode
-from tests.ilaverify.compiled_models import (
-    BOUNDS,
-    RESTS_ON,
-    TARGETS,
-    compiled_with,
-    entries,
-    image,
-)
+from tests.ilaverify.compiled_models import BOUNDS, RESTS_ON, TARGETS, compiled_with, entries, image
 
 ROOT = Path(__file__).parents[3]
 

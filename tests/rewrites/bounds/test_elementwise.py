@@ -10,14 +10,7 @@ import pytest
 
 from rewrites.bounds.bound_runs import Data, _both, _drawn, number
 from rewrites.bounds.derivations.calculus import Operator
-from rewrites.bounds.elementwise import (
-    FLOAT_ERROR,
-    Bounded,
-    bound_elements,
-    bound_ranges,
-    evaluate,
-    ranges_of,
-)
+from rewrites.bounds.elementwise import FLOAT_ERROR, Bounded, bound_elements, bound_ranges, evaluate, ranges_of
 from rewrites.bounds.kernel.formula import half_step, inverse_root, power_of_two, symbol
 from rewrites.bounds.kernel.judgements import Rejected, indices_of
 from rewrites.bounds.kernel.readings import LARGEST_AT_0, TINY_AT_0, Term
