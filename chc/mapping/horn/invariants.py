@@ -103,8 +103,10 @@ def _thin(system: System, conjuncts: list[FNode]) -> list[FNode]:
     kept = list(conjuncts)
     for conjunct in sorted(conjuncts, key=lambda c: -len(str(c))):
         rest = [c for c in kept if c is not conjunct]
-        if len(rest) < len(kept) and rest and _proves(system, rest):
-            kept = rest
+        if len(rest) < len(kept) and rest:
+            _, *others = system.conditions(smt.And(rest)).values()  # what is weaker holds at the start, too
+            if all(_unsat(condition) for condition in others):
+                kept = rest
     return kept
 
 
