@@ -358,15 +358,6 @@ def decode(word: int, encoding: Encoding = STANDARD, *, strict: bool = True) -> 
     return meant
 
 
-def unused_bits(word: int, encoding: Encoding = STANDARD) -> int:
-    """The bits of an instruction word that are set although no unit reads them.
-
-    >>> unused_bits(0x13 | 1 << 90) == 1 << 90
-    True
-    """
-    return word ^ encode(decode(word, encoding, strict=False), encoding)
-
-
 def _unused_text(bits: int, encoding: Encoding, opcode: Opcode) -> str:
     low = (bits & -bits).bit_length() - 1
     names = [n for n, f in encoding.of(opcode).items() if f.mask & bits]

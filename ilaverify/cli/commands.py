@@ -110,15 +110,10 @@ def parser_of_commands() -> argparse.ArgumentParser:
     mapping.set_defaults(run=_mapping)
     mapping.late = partial(_add_methods, mapping)
 
-    cli_check.add_parser(verbs)
-    cli_rule.add_parser(verbs)
-    cli_simulate.add_parser(verbs)
-    cli_campaign.add_parser(verbs)
-    cli_prove.add_parser(verbs)
-    cli_report.add_parser(verbs)
-    cli_compile.add_parser(verbs)
-    cli_run.add_parser(verbs)
-    cli_new.add_parser(verbs)
+    for module in (
+        cli_check, cli_rule, cli_simulate, cli_campaign, cli_prove, cli_report, cli_compile, cli_run, cli_new
+    ):  # fmt: skip
+        module.add_parser(verbs)
 
     for verb in verbs.choices.values():
         verb.add_argument(
