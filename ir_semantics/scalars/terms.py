@@ -122,8 +122,8 @@ _TERMS: WeakValueDictionary[object, Scalar] = WeakValueDictionary()
 
 
 def _make(op: str, args: tuple[Scalar, ...], kind: Format, payload: str | Literal | None = None) -> Scalar:
-    told_apart = repr(payload) if isinstance(payload, float) else payload  # -0.0 == 0.0, and nan != nan
-    key = (op, args, kind, told_apart)
+    distinguished = repr(payload) if isinstance(payload, float) else payload  # -0.0 == 0.0, and nan != nan
+    key = (op, args, kind, distinguished)
     term = _TERMS.get(key)
     if term is None:
         term = object.__new__(Scalar)

@@ -152,8 +152,8 @@ class Access:
         return padded
 
     def _is_operand(self, axes: Sequence[str], box: Box) -> bool:
-        wanted = [(0, {v: 1} if len(box[v]) > 1 else {}) for v in axes]
-        whole = [*self.subscripts] == wanted and self.shape == tuple(len(box[v]) for v in axes)
+        in_order = [(0, {v: 1} if len(box[v]) > 1 else {}) for v in axes]
+        whole = [*self.subscripts] == in_order and self.shape == tuple(len(box[v]) for v in axes)
         return whole and self.filler is None and not self.reshaped
 
     def _sliced(self, axes: Sequence[str], along: Sequence[str], box: Box) -> Callable[[Array], Array]:
