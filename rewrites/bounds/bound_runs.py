@@ -208,7 +208,7 @@ def _both(theorem: Theorem, data: Data) -> tuple[Fraction, Interval, dict[str, F
     result = theorem.result
     if isinstance(result.real, tuple) and result.real[0] == "steps":
         return _over_time(theorem, result, data)
-    word, form, bias = _Device(theorem, data).word(result.device, dict.fromkeys(data.extents, 0))
+    word, form, bias = Device(theorem, data).word(result.device, dict.fromkeys(data.extents, 0))
     assert form == result.forms[0]
     return _number(word, form, bias), _first(_reals(theorem, data), result.real), _measured(theorem, data)
 
@@ -224,7 +224,7 @@ def _over_time(theorem: Theorem, result: Judgement, data: Data) -> tuple[Fractio
     state, real = Fraction(0), point(0)
     for _ in range(STEPS):
         ranges = {n: max(v, ranges.get(n, v)) for n, v in _measured(theorem, data).items()}
-        word, _, _ = _Device(theorem, data).word(result.device[1], {})
+        word, _, _ = Device(theorem, data).word(result.device[1], {})
         real = _first(_reals(theorem, data), result.real[1])
         state = number(word, "code", bias)
         data.words["h[j]"], data.reals["h[j]"] = {(0,): word}, {(0,): real.low}
@@ -268,7 +268,7 @@ def _run(name: str) -> Any:
 
 
 @dataclass
-class _Device:
+class Device:
     """The device's side, in words."""
 
     theorem: Theorem

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any
 
 from ila_lang.text.portable import digest
@@ -13,6 +14,7 @@ from rewrites.bounds.catalogue import LEMMAS
 from rewrites.bounds.derivations.calculus import Operator
 from rewrites.bounds.kernel.judgements import Rejected, Step, Theorem, text_of
 from rewrites.bounds.kernel.replay import replay
+from rewrites.bounds.kernel_runs import NotRun, differing
 from rewrites.bounds.lemmas.real_rules import RULES, ask_rule
 from rewrites.claims.documents import document, read_document, value_json, value_of
 from rewrites.claims.sources import meaning_digest, place_of, text_digest
@@ -102,6 +104,14 @@ def prove_bound(operator: Operator, claim: Claim, discharger: Discharger) -> Ver
     surviving(verdict, lambda: survey_bound(operator))
     if verdict.status is Status.PROVED and verdict.runs is not None and not verdict.runs.count:
         verdict.status, verdict.reason = Status.UNKNOWN, "; ".join(verdict.runs.notes)
+    if verdict.status is Status.PROVED:
+        try:
+            differs = differing(operator)
+        except NotRun as error:
+            verdict.status, verdict.reason = Status.UNKNOWN, str(error)
+        else:
+            if differs:
+                verdict.status, verdict.reason = Status.ERROR, f"the proof does not survive runs: {differs}"
     return verdict
 
 
@@ -121,7 +131,7 @@ class BoundSubject(StatedSubject):
 
     def provers(self, method: str) -> tuple[Callable[..., Any], ...]:
         """The kernel with its laws, and the runs."""
-        return (prove_bound,)
+        return prove_bound, differing
 
     def stated(self) -> Claim:
         """The theorem in words."""
@@ -163,9 +173,19 @@ class BoundSubject(StatedSubject):
             _assumptions(self.operator.theorem),
         ):
             return "the derivation proves another bound, or under other assumptions"
+        if self.differs:
+            return self.differs
         requirements = Requirements(second=False)
         _ask(self.operator, theorem, requirements)
         return Required(self.claim(certificate["parameters"]), requirements.required, derived=True)
+
+    @cached_property
+    def differs(self) -> str:
+        """How runs of the kernel differ from the theorem; empty where they do not."""
+        try:
+            return differing(self.operator)
+        except NotRun as error:
+            return str(error)
 
     def shown(self, evidence: Mapping[str, Any]) -> Refutation:
         """The data of a run that a proof did not survive."""

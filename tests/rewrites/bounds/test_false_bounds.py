@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -20,8 +21,9 @@ from ir_semantics.layers.dense import dense_ir
 from rewrites.bounds.derivations.calculus import Operator
 from rewrites.bounds.derivations.names import Leaf, Names, Unread, Written
 from rewrites.bounds.derivations.writer import derivation_of
+from rewrites.bounds.kernel_runs import differing
 from rewrites.claims.joints.instruction import called
-from rewrites.claims.subjects.bounds import BoundSubject
+from rewrites.claims.subjects.bounds import BoundSubject, written_steps
 from rewrites.claims.theorems import flexasr
 from rewrites.mappings.flexasr import attention, linear
 from smt_encodings.claims import Status
@@ -387,3 +389,50 @@ def test_a_lemma_of_a_mapping_is_asked() -> None:
     verdict = BoundSubject("bound-own", operator_of(written)).prove(Discharger())
     assert verdict.status is Status.UNKNOWN
     assert [(o.name, o.group) for o in verdict.obligations] == [("false", "lemmas")]
+
+
+def summed(
+    change: Callable[[Expr, Expr], Expr] = lambda word, t: word,
+    stored: Callable[[Expr], Expr] = lambda i: i,
+    last: Callable[[Kernel, Expr], object] = lambda k, i: None,
+) -> Kernel:
+    """Sums of rows of a matrix, as bytes; or almost."""
+    k = Kernel("rows")
+    with k.loop("i", N) as i:
+        acc = k.let("acc", const(0, 32))
+        with k.loop("t", N) as t:
+            k.assign(acc, acc + change(k.load("a", X, i * N + t), t))
+        k.store(OUT, stored(i), relu(acc))
+        last(k, i)
+    return k
+
+
+OTHERS = {
+    "another word": summed(lambda word, t: word + 1),
+    "at times another word": summed(lambda word, t: ite(t == 2, word + 1, word)),
+    "a word of data": summed(lambda word, t: ite(word == 0, const(1, 32), word)),
+    "another element": summed(stored=lambda i: N - 1 - i),
+    "one element for all": summed(stored=lambda i: const(0, 32)),
+    "stored twice": summed(last=lambda k, i: k.store(OUT, i, const(0, 8))),
+    "stored elsewhere, too": summed(last=lambda k, i: k.store(OUT, i + N, const(0, 8))),
+    "operands replaced": summed(last=lambda k, i: k.store(X, i * N, const(0, 32))),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_kernel_that_stores_other_words_than_the_theorem_is_an_error(name: str) -> None:
+    """Whatever the writer read: the kernel is run before PROVED is said, and when a certificate is checked."""
+    right = words_of(summed())
+    assert differing(operator_of(right)) == ""
+    operator = operator_of(replace(right, kernel=OTHERS[name]))
+    verdict = BoundSubject("bound-own", operator).prove(Discharger())
+    assert verdict.status is Status.ERROR
+    assert re.match("the proof does not survive runs: the kernel (stores|replaces) ", verdict.reason)
+    found = BoundSubject("bound-own", operator).required({"derivation": {"steps": written_steps(right.steps)}})
+    assert isinstance(found, str) and "the kernel" in found
+
+
+def test_a_derivation_of_no_kernel_is_not_proved() -> None:
+    right = words_of(summed())
+    verdict = BoundSubject("bound-own", operator_of(Written(right.steps))).prove(Discharger())
+    assert (verdict.status, verdict.reason) == (Status.UNKNOWN, "a bound must be derived from a kernel, which is run")

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from accel_models.flexasr import numerics as flexasr_numerics
 from ila_lang import compile_terms
 from ir_semantics.scalars import intervals
-from rewrites.bounds.bound_runs import FRACTION_BITS, Data, _Device, beyond, survey_bound
+from rewrites.bounds.bound_runs import FRACTION_BITS, Data, Device, beyond, survey_bound
 from rewrites.bounds.catalogue import LEMMAS
 from rewrites.bounds.derivations.calculus import Operator
 from rewrites.bounds.derivations.names import Written
@@ -428,7 +428,7 @@ def test_the_device_side_is_what_the_unit_computes() -> None:
             "w[i]": {(i,): int(w.codes[column, i]) for i in range(16)},
             "b": {(): int(b.codes[column])},
         }
-        word, _, _ = _Device(theorem, data).word(theorem.result.device, {})
+        word, _, _ = Device(theorem, data).word(theorem.result.device, {})
         assert word == int(got.codes[row, column])
 
 
