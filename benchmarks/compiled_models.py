@@ -2,10 +2,11 @@
 
 ``python -m benchmarks.compiled_models PROOFS`` needs the extra ``onnx``, and certificates that ``ilaverify prove
 --target hlscnn,flexasr -o PROOFS`` has written.  Each model, with random weights, is compiled and run in a process of
-its own.  Times are CPU seconds of one thread: of compiling; of the first run, which finds out what can be done at once;
-of the second one, which is recorded; and of the shortest of three more, each on other data.  All runs compute what the
-accelerators compute, bit by bit.  *Error* is the largest one of an accelerator's operator in the first run, against the
-exact operator on the same operands, relative to the operator's largest result: that of the number formats.
+its own.  Times are CPU seconds, of all threads together: of compiling; of the first run, for which native code is found
+in the cache or compiled; of the second one; and of the shortest of three more, each on other data.  All runs compute
+what the accelerators compute, bit by bit.  *Error* is the largest one of an accelerator's operator in the first run,
+against the exact operator on the same operands, relative to the operator's largest result: that of the number formats.
+Certificates decide what is offloaded, not how long it takes.
 """
 
 from __future__ import annotations

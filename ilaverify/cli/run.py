@@ -29,6 +29,7 @@ from .progress import Line
 if TYPE_CHECKING:
     from ilaverify.comparison import Comparison
     from ilaverify.proving.cluster import Cluster
+    from ilaverify.proving.dataset_runs import Work
     from rewrites.compiler.artefact.model import Compiled
 
 RESULT_SCHEMA = "ilaverify-run-3"
@@ -66,6 +67,13 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument("--jobs", type=count, default=os.cpu_count() or 1, metavar="N", help="default: processors")
     add_cluster(parser)
     parser.add_argument("--output", type=Path, metavar="Y.npz", help="write the outputs")
+    parser.add_argument(
+        "--commands",
+        type=Path,
+        metavar="NEW",
+        help="write what a driver sends for the first sample: a directory of columns by input of the device, "
+        "NODE-CALL.npz for each program",
+    )
     parser.add_argument("--json", action="store_true", help="machine-readable output")
     parser.set_defaults(run=_run)
 
@@ -77,6 +85,10 @@ def _run(options: argparse.Namespace) -> int:
         raise UsageError("--seed draws inputs; give --random N as well, or leave --seed out")
     if options.output is not None:
         require_writable("--output", options.output)
+    if options.commands is not None:
+        if options.commands.exists():
+            raise UsageError(f"--commands {options.commands} must be a new directory, but it exists; name another")
+        require_writable("--commands", options.commands)
     with cluster_of(options) as cluster:
         return _run_on(cluster, options)
 
@@ -116,6 +128,8 @@ def _run_on(cluster: Cluster | None, options: argparse.Namespace) -> int:
 
         write_atomically(options.output, npz_bytes(result.results))
         written.append(str(options.output))
+    if options.commands is not None:
+        written.append(_write_commands(options.commands, work))
     if options.json:
         print(json.dumps({**_json(told), "written": written}, indent=2, sort_keys=True))
     else:
@@ -131,6 +145,17 @@ def _run_on(cluster: Cluster | None, options: argparse.Namespace) -> int:
     if result.first_outside is not None:
         return EXIT_REFUTED
     return EXIT_UNPROVED if result.unrelated or result.wrapped or result.cut else EXIT_PROVED
+
+
+def _write_commands(directory: Path, work: Work) -> str:
+    from rewrites.compiler.artefact.arrays import npz_bytes
+    from rewrites.compiler.artefact.running import commands
+
+    directory.mkdir()
+    compiled = work.compiled
+    for name, columns in commands(compiled.graph, compiled.implementations, work.dataset.sample(0), work.devices):
+        (directory / f"{name}.npz").write_bytes(npz_bytes(columns))
+    return str(directory)
 
 
 @dataclass(frozen=True)

@@ -154,6 +154,7 @@ def parts(
     MachinesError where the cluster cannot be used any more, or the process of a task ended again and again.
     """
     began, done, count, seconds = time.monotonic(), 0, work.dataset.count, 0.0
+    work.devices.threads = min(work.devices.threads, jobs)
     here = cluster is None and jobs == 1
     while done < count and (here or time.monotonic() < began + ALONE_SECONDS or (done < 2 and seconds < TASK_SECONDS)):
         start = time.monotonic()

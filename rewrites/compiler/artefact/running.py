@@ -64,14 +64,17 @@ def run_compiled(
 
 
 def commands(
-    graph: Graph, implementations: Mapping[int, Implementation], inputs: Mapping[str, Array]
+    graph: Graph,
+    implementations: Mapping[int, Implementation],
+    inputs: Mapping[str, Array],
+    devices: Devices | None = None,
 ) -> Iterator[tuple[str, Columns]]:
     """The commands of a run, as columns, of every call under the numbers of node and call; for drivers.
 
     Raises GraphError as :func:`run_compiled` does, and InstanceError where commands are known only when the device has
     answered.
     """
-    for ran in run_compiled(graph, implementations, inputs, Devices()):
+    for ran in run_compiled(graph, implementations, inputs, devices or Devices()):
         if ran.executed is not None:
             implementation = implementations[ran.number]
             for call in range(len(implementation.calls)):

@@ -153,6 +153,21 @@ def test_the_commands_of_a_run_are_written_out(place: Path) -> None:
     assert sent.keys() == {f"{number}-0" for number in compiled.implementations}
 
 
+def test_run_writes_the_commands_out(place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.savez(tmp_path / "x.npz", **image())
+    told = [place / "made", "--inputs", tmp_path / "x.npz", "--commands", tmp_path / "sent"]
+    code, out, err = run(capsys, "run", *told)
+    assert (code, err) == (0, "") and f"\nwritten   {tmp_path / 'sent'}\n" in out
+    compiled = read_compiled(place / "made", backends())
+    expected = dict(commands(compiled.graph, compiled.implementations, image()))
+    assert {path.stem for path in (tmp_path / "sent").iterdir()} == expected.keys()
+    for name, columns in expected.items():
+        with np.load(tmp_path / "sent" / f"{name}.npz") as stored:
+            assert {n: a.tolist() for n, a in stored.items()} == {n: a.tolist() for n, a in columns.items()}
+    code, _, err = run(capsys, "run", *told)
+    assert code == 64 and "must be a new directory" in err
+
+
 def test_distance() -> None:
     one = np.array([0.0, np.nan, np.inf])
     assert distance(one, one) == 0.0 and np.isnan(distance(one, np.array([0.0, 1.0, np.inf])))
