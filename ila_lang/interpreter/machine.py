@@ -20,7 +20,7 @@ from ila_lang.language.expr import Expr, variables_of
 from ila_lang.language.fragment import Fragment
 from ila_lang.language.kernel import Kernel
 from ila_lang.language.model import Ila, Instruction
-from ila_lang.language.sorts import MemSort
+from ila_lang.language.sorts import BvSort, MemSort
 
 from .compile import Memory, compile_kernel, compile_terms
 
@@ -128,6 +128,7 @@ class Machine:
             else:
                 self.values[name] = ila.inits.get(name, 0)
         self._shared = _shared(ila)
+        self._widths = {n: 1 << v.width if isinstance(v.sort, BvSort) else 2 for n, v in ila.inputs.items()}
         self.steps: Callable[[int], Iterable[int]] = range
         """The iterations of a loop, from their number; to limit runs, a function that raises takes its place."""
 
@@ -152,6 +153,9 @@ class Machine:
 
     def step(self, inputs: Mapping[str, int]) -> Instruction:
         """Executes one command, with the kernel it starts run to completion; returns its instruction."""
+        for name, value in inputs.items():
+            if name in self._widths and not 0 <= value < self._widths[name]:
+                raise CommandError(f"Input {name} of {self.ila.name} must be below {self._widths[name]}, not {value}")
         instruction = self.decode(inputs)
         self.execute_one(instruction, inputs)
         return instruction

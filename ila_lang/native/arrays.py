@@ -143,6 +143,8 @@ def own_words(name: str, sort: MemSort, words: object, written: bool) -> Words:
     if not isinstance(words, np.ndarray) or words.ndim != form[1] or not np.issubdtype(words.dtype, form[0]):
         kind = f"rows of {bytes_of(sort.data_width)} bytes" if rows else "a one-dimensional array of integers"
         raise ValueError(f"Memory {name} must be {kind}")
+    if isinstance(words, np.ma.MaskedArray) or (written and not words.flags.writeable):
+        raise ValueError(f"Memory {name} must be an array without a mask{', that can be written' if written else ''}")
     if len(words) > 1 << sort.addr_width:
         raise ValueError(f"Memory {name} must have at most {1 << sort.addr_width} words, not {len(words)}")
     largest = (1 << sort.data_width) - 1

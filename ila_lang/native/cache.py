@@ -12,11 +12,15 @@ import os
 import stat
 import tempfile
 from contextlib import suppress
+from functools import reduce
+from operator import or_
 from pathlib import Path
 
 #: So many entries are kept; the oldest ones go.
 MOST_ENTRIES = 512
 SUFFIX = ".o"
+#: No entry has more bytes; the largest of our models has less than a hundredth.
+MOST_BYTES = 1 << 26
 
 
 def key(target: str, text: str) -> str:
@@ -51,10 +55,12 @@ def find(key: str) -> bytes | None:
     if place is None:
         return None
     try:
-        file = os.open(place / (key + SUFFIX), os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+        flags = (getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK"))  # a pipe would never end
+        file = os.open(place / (key + SUFFIX), reduce(or_, flags, os.O_RDONLY))
         with open(file, "rb") as opened:
             status = os.fstat(opened.fileno())
-            if not stat.S_ISREG(status.st_mode) or (hasattr(os, "getuid") and status.st_uid != os.getuid()):
+            is_foreign = hasattr(os, "getuid") and status.st_uid != os.getuid()
+            if not stat.S_ISREG(status.st_mode) or is_foreign or status.st_size > MOST_BYTES:
                 return None
             content = opened.read()
     except OSError:

@@ -25,6 +25,7 @@ from .kernels import (
     ERROR,
     FIRST,
     KERNELS,
+    LEFT,
     OTHER,
     POLL,
     PROFILE,
@@ -361,15 +362,14 @@ def fragment_text(fragment: Fragment, device: Device) -> FragmentText:
         body.line("ret i32 1")
         body.lines.append(f"{on}:")
 
-    statements = Statements(body, error, poll, issue=issue, volatile=volatile)
+    statements = Statements(body, error, poll, table.place(LEFT), issue=issue, volatile=volatile)
     for i, name in enumerate(tensors):
         body.memories[fragment.tensors[name]] = Words(
             table.pointer(first + 1 + i),
             table.length(first + 1 + len(tensors) + i),
             statements.fault(AddressFault(name)),
         )
-    statements.block(fragment.program.body)
-    statements.end()
+    statements.run(fragment.program.body)
     module.add("i32 @fragment(ptr %args) nounwind", body)
     return FragmentText(module.text + PROFILE + "\n", sizes, tensors, tuple(commands), tuple(statements.errors))
 

@@ -19,15 +19,17 @@ from ila_lang.language.sorts import MemSort
 from .layout import Layout
 from .terms import WIDEST, Body, Module, NotNative, Place, Words, bits_of
 
-#: Iterations between two questions whether to go on.
+#: Iterations between two questions whether to go on, whichever kernels make them.
 FUEL = 1 << 20
+#: Operations that count as an iteration; a division of n bits is n^2 where processors have none.
+OPERATIONS = 16
 #: Loops whose inner ones make at most so many iterations together do not ask inside.
 LEAF = 64
-#: Loops of more iterations are cut into parts of so many.
+#: Loops of more iterations are cut into parts of so many, or of fewer where these do much.
 PART = 1 << 18
 
-# places in the table of addresses that every function is given
-BLOCK, ERROR, POLL, SLOW, START, KERNELS, STEP, FIRST = range(8)
+# places in the table of addresses that every function is given; LEFT holds what is left of FUEL
+BLOCK, ERROR, POLL, SLOW, START, KERNELS, STEP, LEFT, FIRST = range(9)
 
 #: What a kernel's code returns where it is not for these values of scalars.
 OTHER = 3
@@ -63,15 +65,14 @@ class Statements:
         body: Body,
         error: str,
         poll: str,
+        left: str,
         failed: int = 1,
         issue: Callable[[Command], None] | None = None,
         volatile: Set[Expr] = frozenset(),
     ) -> None:
         self.body, self.error, self.poll, self.failed, self.issue = body, error, poll, failed, issue
-        self.volatile = volatile
+        self.volatile, self.left = volatile, left
         self.errors: list[Fault] = []
-        self.fuel = body.local(64)
-        body.entry.append(f"  store i64 {FUEL}, ptr {self.fuel}")
         body.fail = self.fail
         self._asks = True
         self._divided: dict[int, list[Expr]] = {}  # of statements that the kernel keeps
@@ -94,8 +95,10 @@ class Statements:
             self.errors.append(fault)
         return self.errors.index(fault)
 
-    def end(self) -> None:
-        """Ends the function."""
+    def run(self, body: Sequence[Statement]) -> None:
+        """Emits all that the function does, and its end."""
+        self._charge(str(_work(body, nested=False)))
+        self.block(body)
         self.body.line("ret i32 0")
 
     def block(self, body: Sequence[Statement]) -> None:
@@ -152,14 +155,13 @@ class Statements:
             return
         n = max(64, width + 1)
         end = b.extended("zext", limit, width, n)
-        inner = _inner(loop.body)
-        if inner is None:
+        if _inner(loop.body) is None:
             with self._counted(loop.counter, "0", end, n):
-                self._charge("1")
+                self._charge(str(_work(loop.body, nested=False)))
                 self.block(loop.body)
         else:
             asks = self._asks
-            self._leaf(loop, end, n, inner)
+            self._leaf(loop, end, n)
             self._asks = asks
         b.forget(changed)
 
@@ -182,23 +184,24 @@ class Statements:
             self._divided[id(statement)] = known
         return known
 
-    def _leaf(self, loop: For, end: str, n: int, inner: int) -> None:
+    def _leaf(self, loop: For, end: str, n: int) -> None:
         """A loop that does not ask inside, in parts where it may be long."""
-        b = self.body
-        if _most_bits(loop.extent) <= PART.bit_length():
+        b, inner = self.body, _work(loop.body)
+        bits = max(1, min(PART, PART * LEAF // inner)).bit_length() - 1
+        if _most_bits(loop.extent) <= bits:
             cost = b.let(f"mul i64 {b.extended('trunc', end, n, 64)}, {inner}")
             self._charge(b.let(f"add i64 {cost}, 1"))
             self._asks = False
             with self._counted(loop.counter, "0", end, n):
                 self.block(loop.body)
             return
-        parts = b.let(f"add i{n} {end}, {PART - 1}")
-        count = b.let(f"lshr i{n} {parts}, {PART.bit_length() - 1}")
+        parts = b.let(f"add i{n} {end}, {(1 << bits) - 1}")
+        count = b.let(f"lshr i{n} {parts}, {bits}")
         with self._counted(None, "0", count, n) as part:
-            self._charge(str(PART * inner))
+            self._charge(str(inner << bits))
             self._asks = False
-            first = b.let(f"shl i{n} {part}, {PART.bit_length() - 1}")
-            most = b.let(f"add i{n} {first}, {PART}")
+            first = b.let(f"shl i{n} {part}, {bits}")
+            most = b.let(f"add i{n} {first}, {1 << bits}")
             less = b.let(f"icmp ult i{n} {most}, {end}")
             last = b.let(f"select i1 {less}, i{n} {most}, i{n} {end}")
             with self._counted(loop.counter, first, last, n):
@@ -237,13 +240,13 @@ class Statements:
         if not self._asks:
             return
         b = self.body
-        left = b.let(f"sub i64 {b.let(f'load i64, ptr {self.fuel}')}, {cost}")
-        b.line(f"store i64 {left}, ptr {self.fuel}")
+        left = b.let(f"sub i64 {b.let(f'load i64, ptr {self.left}')}, {cost}")
+        b.line(f"store i64 {left}, ptr {self.left}")
         ask, stop, on = b.label(), b.label(), b.label()
         empty = b.let(f"icmp slt i64 {left}, 0")
         b.lines.append(f"  br i1 {empty}, label %{ask}, label %{on}, !prof !0")
         b.lines.append(f"{ask}:")
-        b.line(f"store i64 {FUEL}, ptr {self.fuel}")
+        b.line(f"store i64 {FUEL}, ptr {self.left}")
         answer = b.let("call " + ASK.format(self.poll))
         again = b.let(f"icmp eq i32 {answer}, 0")
         b.line(f"br i1 {again}, label %{on}, label %{stop}")
@@ -285,6 +288,18 @@ def _inner(body: Sequence[Statement]) -> int | None:
     return total if total <= LEAF else None
 
 
+def _work(body: Sequence[Statement], *, nested: bool = True) -> int:
+    """How many iterations what a body does counts for, at least 1; of loops in it, of which the extents are known."""
+    operations, inner = 0, 0
+    for statement in body:
+        for node in postorder(terms(statement)):
+            wide = node.op in ("bvudiv", "bvurem") and node.width > 128
+            operations += node.width**2 if wide else 1
+        if isinstance(statement, For) and nested:
+            inner += (statement.extent.value if statement.extent.is_const else 1) * _work(statement.body)
+    return 1 + operations // OPERATIONS + inner
+
+
 def _most_bits(extent: Expr) -> int:
     """Bits above which an extent has none."""
     if extent.is_const:
@@ -310,9 +325,12 @@ class Table:
         """The number of words of an array that is checked."""
         return self._read(number, "i64")
 
+    def place(self, number: int) -> str:
+        """The address of a place of the table."""
+        return self.body.let(f"getelementptr inbounds i64, ptr {self.argument}, i64 {number}")
+
     def _read(self, number: int, kind: str) -> str:
-        at = self.body.let(f"getelementptr inbounds i64, ptr {self.argument}, i64 {number}")
-        return self.body.let(f"load {kind}, ptr {at}")
+        return self.body.let(f"load {kind}, ptr {self.place(number)}")
 
 
 PROFILE = '!0 = !{!"branch_weights", i32 1, i32 1048576}'
@@ -360,9 +378,9 @@ def kernel_text(
     inner, body = Body(module, changing=set(changed_by(kernel.body))), Body(module)
     table = Table(body)
     fixed = {"%s": BLOCK, "%error": ERROR, "%poll": POLL}
-    given = [f"ptr {table.pointer(number)}" for number in fixed.values()]
-    parameters = [f"ptr {'noalias ' * (name != '%poll')}{name}" for name in fixed]
-    statements = Statements(inner, "%error", "%poll")
+    given = [*(f"ptr {table.pointer(number)}" for number in fixed.values()), f"ptr {table.place(LEFT)}"]
+    parameters = [f"ptr {'noalias ' * (name != '%poll')}{name}" for name in (*fixed, "%left")]
+    statements = Statements(inner, "%error", "%poll", "%left")
     places = layout.places("%s")
     numbers = {memory: number for number, memory in enumerate(memories)}
     # read at the beginning, for in a loop they would be read again and again
@@ -379,8 +397,7 @@ def kernel_text(
             parameters.append(f"i64 %n{i}")
             length, error = f"%n{i}", statements.fault(AddressFault(name))
         inner.memories[memory] = Words(f"%m{i}", length, error)
-    statements.block(kernel.body)
-    statements.end()
+    statements.run(kernel.body)
     module.add(f"internal i32 @kernel({', '.join(parameters)}) noinline nounwind", inner)
     block = layout.places(given[0].removeprefix("ptr "))
     for variable, value in values.items():

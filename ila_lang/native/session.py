@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from functools import wraps
 from operator import is_not
 from threading import RLock
-from typing import Any, Protocol
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 from weakref import WeakKeyDictionary, ref
 
 import numpy as np
@@ -24,6 +25,8 @@ from .kernels import BLOCK, ERROR, FIRST, KERNELS, POLL, SLOW, START, STEP, Faul
 from .terms import NotNative
 
 Words = NDArray[Any]
+P = ParamSpec("P")
+T = TypeVar("T")
 
 #: So many commands of a model are executed one by one before it is compiled.
 LONG = 4_000
@@ -122,6 +125,21 @@ def _no_command(place: int) -> Mapping[str, int]:
     raise RuntimeError("No command is under way")
 
 
+def _by_one_thread(run: Callable[Concatenate[Session, P], T]) -> Callable[Concatenate[Session, P], T]:
+    """Refuses a second thread, which would change what the first one computes with."""
+
+    @wraps(run)
+    def alone(self: Session, *args: P.args, **kwargs: P.kwargs) -> T:
+        if not self.busy.acquire(blocking=False):
+            raise RuntimeError(f"A device of {self.device.name} must be used by one thread at a time; make another one")
+        try:
+            return run(self, *args, **kwargs)
+        finally:
+            self.busy.release()
+
+    return alone  # type: ignore[return-value]  # of the same parameters
+
+
 class Session:
     """One device."""
 
@@ -130,6 +148,7 @@ class Session:
         self._host = host
         self.block = self.device.layout.block()
         self.calls = Calls()
+        self.busy = RLock()
         self._pointers = np.zeros(max(len(self.device.kernels), 1), np.uint64)
         # weakly, for a session is in a circle with what it answers by, and memories are large
         self._arrays: list[Callable[[], ArrayMemory | None]] = [lambda: None] * len(self.device.names)
@@ -179,6 +198,7 @@ class Session:
 
     # -- runs ---------------------------------------------------------------------------------
 
+    @_by_one_thread
     def run_kernel(self, kernel: Kernel) -> None:
         """Runs a kernel on the present state; values that it sets when it ends are not set."""
         code, host = self.code.kernel(kernel), self._host()
@@ -192,6 +212,7 @@ class Session:
         if special(table) if special is not None else code.run_any(table, values):
             self._failed(self.device.kernels.index(kernel) + 1)
 
+    @_by_one_thread
     def execute(
         self, columns: Mapping[str, Words], size: int, command: Callable[[int], Mapping[str, int]], seen: Sequence[str]
     ) -> tuple[Words, Words]:
@@ -231,6 +252,7 @@ class Session:
             self.code.plain(rows.ctypes.data, len(rows), which[first:].ctypes.data)
         return which
 
+    @_by_one_thread
     def run_fragment(self, fragment: Fragment, sizes: Mapping[str, int], tensors: Mapping[str, Words]) -> None:
         """Runs a fragment with host tensors in the form of words of memories."""
         host, layout = self._host(), self.device.layout
@@ -263,6 +285,7 @@ class Session:
         more = [self._sizes.ctypes.data, *(a.ctypes.data for a in arrays), *map(len, arrays)]
         return np.concatenate([self.table, np.array(more, np.uint64)])
 
+    @_by_one_thread
     def record(
         self, fragment: Fragment, sizes: Mapping[str, int], tensors: Mapping[str, Words], commands: int
     ) -> Words:

@@ -27,7 +27,7 @@ from ila_lang.language.sorts import BOOL, BvSort, MemSort
 from ila_lang.native.arrays import ArrayMemory, Tensor, own_words, require_separate, stored_memories
 from ila_lang.native.layout import fits
 from ila_lang.native.session import LONG, DeviceCode, Session
-from ila_lang.native.terms import NotNative
+from ila_lang.native.terms import NotNative, bits_of
 
 Words = NDArray[Any]
 
@@ -98,6 +98,12 @@ class Simulator(Machine):
         # a device that refers to itself would keep its memories until the collector comes
         me = ref(self)
         self._session = Session(code, lambda: me()) if code is not None else None  # type: ignore[arg-type,return-value]
+
+    def __copy__(self) -> Simulator:
+        raise TypeError(f"A Simulator of {self.ila.name} cannot be copied; make another one")
+
+    def __deepcopy__(self, _: object) -> Simulator:
+        return self.__copy__()
 
     def _memory(self, sort: MemSort, default: int) -> Any:
         return ArrayMemory(sort, default)
@@ -201,11 +207,10 @@ class Simulator(Machine):
         check_sizes(fragment, sizes)
         external = fragment.program.external_variables()
         used = {n: t for n, t in fragment.tensors.items() if external.get(n) is t}
-        own = {}
+        own, stored = {}, stored_memories(fragment.program) & used.keys()
         for name, variable in used.items():
             assert isinstance(variable.sort, MemSort)
-            own[name] = own_words(name, variable.sort, tensors[name], True)
-        stored = stored_memories(fragment.program) & own.keys()
+            own[name] = own_words(name, variable.sort, tensors[name], name in stored)
         require_separate(stored, {name: tensors[name] for name in own})
         for memory, name in product(self.memories.values(), own):
             if np.may_share_memory(memory.words, tensors[name]):
@@ -263,7 +268,7 @@ class Simulator(Machine):
         return CommandStream(columns)
 
     def _native(self, stream: CommandStream) -> Session | None:
-        """The session if it executes this stream; numbers that do not fit their inputs are left to the interpreter."""
+        """The session if it executes this stream, and not the interpreter."""
         session = self._session
         if session is None or self.steps is not range:
             return None
@@ -271,8 +276,7 @@ class Simulator(Machine):
             self.require_unchanged()
             if not session.code.ready(len(stream)):
                 return None
-        bits = session.device.inputs.bits
-        return session if all(fits(bits[name], column) for name, column in stream.columns.items()) else None
+        return session
 
     def _check(self, stream: CommandStream) -> None:
         """Refuses columns for what is no input, and columns of another form than their input's."""
@@ -287,3 +291,6 @@ class Simulator(Machine):
                 )
             if not size and column.ndim != 1:
                 raise ValueError(f"Column {name} must have one number per command, not shape {column.shape}")
+            width = bits_of(variable.sort)
+            if isinstance(column, np.ma.MaskedArray) or not fits(width, column):
+                raise ValueError(f"Column {name} must have integers that fit in {width} bits unsigned, all of them")

@@ -295,6 +295,18 @@ def test_columns_of_a_wrong_form_are_refused() -> None:
         "Column kind must have one number per command, not shape (6, 1)"
     )
     assert refused({"other": np.arange(6)}) == "a has no input other; it has kind, data"
+    numbers: list[Any] = [
+        [0, 4],
+        [-1, 0],
+        [1.5, 1.0],
+        ["1", "2"],
+        np.array([1, 2], object),
+        np.ma.array([1, 9], mask=[0, 1]),
+    ]
+    for column in map(np.asanyarray, numbers):
+        assert refused({"kind": column}) == "Column kind must have integers that fit in 2 bits unsigned, all of them"
+    with pytest.raises(CommandError, match="Input kind of a must be below 4, not 4"):
+        Simulator(ila).step({"kind": 4})
 
 
 def test_memories_copied_from_one_with_another_reset_value() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import os
 import signal
@@ -397,6 +398,57 @@ def test_an_interrupt_ends_a_stream_and_a_fragment() -> None:
     machine.execute(il.CommandStream({"go": np.ones(3, np.int64)}))
 
 
+@pytest.mark.parametrize("what", ["stream", "fragment", "division"])
+def test_an_interrupt_ends_many_short_kernels_and_one_of_few_long_iterations(what: str) -> None:
+    """None of the first makes as many iterations as are counted, and one of the last takes as long as thousands."""
+    width = 512 if what == "division" else 64
+    ila = Ila("a")
+    go, x = ila.input("go", 1), ila.state("x", width, 12345)
+    word = ila.memory("word", 1, width)
+    kernel = Kernel("kernel")
+    acc = kernel.let("acc", x)
+    with kernel.loop("i", const(1_000_000, 32)) as i:
+        new = (~acc) // ((acc >> (width // 2 + 3)) + 1) if what == "division" else acc * acc + (acc >> 3)
+        kernel.assign(acc, new + i.zext(width))
+    kernel.store(word, const(0, 1), acc)
+    ila.instruction("go").set_decode(go == 1).start(kernel)
+    program = Kernel("program")
+    with program.loop("j", const(50_000, 32)):
+        program.command(go=const(1, 1))
+    fragment, machine = il.Fragment("program", ila, {}, {}, program), Simulator(ila)
+    stream = il.CommandStream({"go": np.ones(50_000, np.int64)})
+    run = (lambda: machine.run_fragment(fragment, {}, {})) if what == "fragment" else (lambda: machine.execute(stream))
+    assert interrupted(run) < 1
+
+
+# -- one device, one thread -------------------------------------------------------------------------------
+
+
+def test_a_second_thread_is_refused() -> None:
+    ila = Ila("a")
+    go, n = ila.input("go", 1), ila.state("n", 8, 0)
+    ila.instruction("go").set_decode(go == 1).update(n, n + 1)
+    machine, stream = Simulator(ila), il.CommandStream({"go": np.ones(5_000, np.int64)})
+    machine.execute(stream)
+    session = machine._session
+    assert session is not None
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            machine.execute(stream)
+        except RuntimeError as error:
+            errors.append(error)
+
+    with session.busy:
+        thread = threading.Thread(target=run)
+        thread.start()
+        thread.join()
+    assert [str(e) for e in errors] == ["A device of a must be used by one thread at a time; make another one"]
+    with pytest.raises(TypeError, match="A Simulator of a cannot be copied; make another one"):
+        copy.copy(machine)
+
+
 # -- the cache --------------------------------------------------------------------------------------------
 
 
@@ -435,7 +487,7 @@ def test_what_is_known_is_not_compiled_again(private: Path, monkeypatch: pytest.
     assert private.stat().st_mode & 0o777 == 0o700
 
 
-@pytest.mark.parametrize("damage", ["cut", "empty", "bit", "other", "link"])
+@pytest.mark.parametrize("damage", ["cut", "empty", "bit", "other", "link", "pipe", "large"])
 def test_damaged_and_foreign_entries_are_compiled_again(
     private: Path, monkeypatch: pytest.MonkeyPatch, damage: str
 ) -> None:
@@ -454,6 +506,11 @@ def test_damaged_and_foreign_entries_are_compiled_again(
             assert answer(43) == 43
             (other,) = [e for e in entries(private) if e != entry]
             entry.write_bytes(other.read_bytes())
+        case "pipe":
+            entry.unlink()
+            os.mkfifo(entry)
+        case "large":
+            os.truncate(entry, cache.MOST_BYTES + 1)
         case "link":
             elsewhere = private.parent / "elsewhere"
             entry.rename(elsewhere)
