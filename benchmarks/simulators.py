@@ -7,6 +7,7 @@ the words that they read.  The first run, for which code is compiled or found in
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -242,13 +243,14 @@ def memory_mib(name: str) -> float:
 
 
 def startup_seconds() -> float:
-    """The shortest of five starts of the command line (``ilaverify list``)."""
+    """The processor's time for the shortest of five starts of the command line (``ilaverify list``)."""
     command = [sys.executable, "-m", "ilaverify", "list"]
+
+    def children() -> float:
+        return os.times().children_user + os.times().children_system
+
     return (
-        min(
-            timed(lambda: subprocess.run(command, check=True, capture_output=True), time.perf_counter) for _ in range(5)
-        )
-        / 1e3
+        min(timed(lambda: subprocess.run(command, check=True, capture_output=True), children) for _ in range(5)) / 1e3
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, MutableMapping
-from operator import itemgetter
+from operator import rshift
 from struct import Struct
 from typing import Any
 
@@ -51,19 +51,17 @@ class Layout:
         return np.zeros(max(self.size, 8), np.uint8)
 
     def pack(self, values: Mapping[str, int], block: Words) -> None:
-        """Puts the scalars into a block."""
-        if not self._order:
-            return
+        """Puts the scalars into a block; raises ValueError where one does not fit its width."""
+        given: list[Any] = [int(values[name]) for name in self._order]
+        if any(map(rshift, given, self.bits.values())):
+            name, value = next((n, v) for n, v in zip(self._order, given, strict=True) if v >> self.bits[n])
+            raise ValueError(f"Value {name} must fit in {self.bits[name]} bits unsigned, not {value}")
         if self.wide:
-            given = [
-                int(values[n]).to_bytes(row_bytes(b), "little") if b > 64 else int(values[n])
-                for n, b in self.bits.items()
-            ]
-            self._struct.pack_into(block.data, 0, *given)
-        elif len(self._order) == 1:
-            self._struct.pack_into(block.data, 0, int(values[self._order[0]]))
+            sized = zip(given, self.bits.values(), strict=True)
+            wide = [v.to_bytes(row_bytes(b), "little") if b > 64 else v for v, b in sized]
+            self._struct.pack_into(block.data, 0, *wide)
         else:
-            self._struct.pack_into(block.data, 0, *itemgetter(*self._order)(values))
+            self._struct.pack_into(block.data, 0, *given)
 
     def unpack(self, block: Words, values: MutableMapping[str, int]) -> None:
         """Takes the scalars out of a block."""

@@ -352,6 +352,18 @@ def test_what_is_compiled_is_freed_with_what_it_was_compiled_of() -> None:
     assert [reference() for reference in left] == [None] * len(left)
 
 
+@pytest.mark.parametrize("value", [-1, 256, 1 << 64])
+def test_states_that_were_set_to_what_does_not_fit_are_refused(value: int) -> None:
+    ila = Ila("a")
+    n, go = ila.state("n", 8, 0), ila.input("go", 1)
+    ila.state("wide", 100, 0)
+    ila.instruction("go").set_decode(go == 1).update(n, n + 1)
+    machine = Simulator(ila)
+    machine.values["n"] = value
+    with pytest.raises(ValueError, match=f"Value n must fit in 8 bits unsigned, not {value}"):
+        machine.execute(il.CommandStream({"go": np.ones(2, np.int64)}))
+
+
 # -- interrupts -------------------------------------------------------------------------------------------
 
 
