@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from math import isfinite
 
 from rewrites.bounds.kernel.formula import Formula, symbols_of
 from rewrites.bounds.kernel.judgements import Condition, Step, Theorem
@@ -97,15 +98,41 @@ class Operator:
         return tuple(self.theorem.rules)
 
     def values(self, given: Mapping[str, float | Fraction]) -> dict[str, Fraction]:
-        """All symbols' values: given ones as exact rational numbers, others by default."""
+        """All symbols' values: given ones as exact rational numbers, others by default.
+
+        Raises ValueError for other symbols, and for what is no value of one.
+        """
         unknown = sorted(set(given) - set(self.symbols))
         if unknown:
             raise ValueError(f"symbols of {self.name} must be among {', '.join(self.symbols)}, not {unknown[0]}")
-        values = {n: Fraction(v) for n, v in given.items()}
+        values = {n: self._value(n, v) for n, v in given.items()}
         for name, formula in self.defaults.items():  # in the order of their steps
             if name not in values:
                 values[name] = formula.evaluate(values)
         return values
+
+    def _value(self, name: str, value: float | Fraction) -> Fraction:
+        """A symbol's value; raises ValueError where it can be none, for the theorem says nothing of it then."""
+        least, most, whole = self._values_of.get(name, (Fraction(0), None, False))
+        number = Fraction(value) if isfinite(value) else None
+        fits = number is not None and (least is None or number >= least) and (most is None or number <= most)
+        if number is None or not fits or (whole and number.denominator != 1):
+            kind = "an integer" if whole else "a number"
+            ends = f"{'' if least is None else f' from {least}'}{'' if most is None else f' to {most}'}"
+            raise ValueError(f"{name} of {self.name} must be {kind}{ends}, not {value}")
+        return number
+
+    @cached_property
+    def _values_of(self) -> Mapping[str, tuple[Fraction | None, Fraction | None, bool]]:
+        """Which values symbols may have, but for magnitudes, errors and ranges: these are at least 0."""
+        theorem, one = self.theorem, Fraction(1)
+        lower = (n for n, terms in theorem.ranges.items() if any(t[0] == "at least" for t in terms))
+        return {
+            **dict.fromkeys(lower, (None, None, False)),
+            **dict.fromkeys((s.names[2] for s in self.steps if s.law == "growth"), (one, None, False)),
+            **dict.fromkeys(theorem.counts.values(), (one, None, True)),
+            **dict.fromkeys((b for j in theorem.judgements for b in j.biases), (Fraction(0), Fraction(7), True)),
+        }
 
     def bound(self, given: Mapping[str, float | Fraction]) -> Bound:
         """The bound at these sizes, ranges and biases."""

@@ -173,6 +173,7 @@ def _average(t: Theorem, step: Step, a: Judgement) -> Judgement:
     need(a.forms == ("fixed",) and a.device[0] == "eadd over", "an average must be of sums of fixed-point numbers")
     need(t.counts[str(a.device[1])] == "16", "an average must be of sums of 16 numbers")
     t.rest("average", "multiple", "round to nearest", lemmas=["divide by a count"], axioms=["induction", "residues"])
+    t.need(t.count(index, groups), 256, "a timestep has more numbers than the unit is known to divide by")
     t.need(t.count(index, groups) * (a.magnitude + a.error), 512, "a timestep's sum wraps in 24 bits")
     magnitude, error = laws.of_multiple(Fraction(1, 16), a.magnitude, a.error)
     device = ("norm_divide", index, a.device)
@@ -337,6 +338,7 @@ def _from_largest(t: Theorem, step: Step, a: Judgement) -> Judgement:
     """names: the index, a lower bound of the largest one, how many are exactly 0."""
     index, least, zeros = step.names
     need(a.forms == ("score",), "distances must be of scores")
+    need(_is_exact(t, a.device), "distances must be of exact sums, so that what the unit takes for 0 is 0")
     t.least(least, ("max over", t.index(index), a.real), -1 * a.magnitude)
     t.rest("sum", "larger", lemmas=["exponential vanishes"], axioms=["induction"])
     t.need(constant(MASKED + EXP_VANISHES) + a.error, symbol(least), "rows that fill the last block count in the sum")
@@ -346,6 +348,14 @@ def _from_largest(t: Theorem, step: Step, a: Judgement) -> Judgement:
     limits = ((constant(1 << 11), "a difference of scores wraps (Q12.20)"),)
     real, device = (("from the largest", index, x) for x in (a.real, a.device))
     return Judgement(real, device, magnitude, error, a.forms, (), limits)
+
+
+def _is_exact(t: Theorem, device: Term) -> bool:
+    """Whether a score is a sum of products of exact codes, which alone is rounded."""
+    match device:
+        case ("attention_shift", ("sum", _, ("adpfloat_mul", str() as row, str() as factor)), *_):
+            return all(t.leaves[leaf][2] == "0" for leaf in (row, factor))
+    return False
 
 
 def _total(t: Theorem, step: Step, a: Judgement) -> Judgement:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 
@@ -21,6 +22,7 @@ from ir_semantics.layers.dense import dense_ir
 from rewrites.bounds.derivations.calculus import Operator
 from rewrites.bounds.derivations.names import Leaf, Names, Unread, Written
 from rewrites.bounds.derivations.writer import derivation_of
+from rewrites.bounds.kernel.judgements import Rejected
 from rewrites.bounds.kernel_runs import differing
 from rewrites.claims.joints.instruction import called
 from rewrites.claims.subjects.bounds import BoundSubject, written_steps
@@ -436,3 +438,24 @@ def test_a_derivation_of_no_kernel_is_not_proved() -> None:
     right = words_of(summed())
     verdict = BoundSubject("bound-own", operator_of(Written(right.steps))).prove(Discharger())
     assert (verdict.status, verdict.reason) == (Status.UNKNOWN, "a bound must be derived from a kernel, which is run")
+
+
+def test_what_the_unit_takes_for_0_must_be_0() -> None:
+    """A query with an error may have a sum of 0 where the real one is none: -64 is in its place then."""
+    (run,) = called(attention.ir_fragment())
+    names = named(flexasr.ATTENTION)
+    off = {**names.leaves, "asked": replace(names.leaves["asked"], error="e_q")}
+    with pytest.raises(Rejected, match="distances must be of exact sums"):
+        derivation_of(run.kernel, run.operands, "tensor_out", replace(names, leaves=off))
+
+
+@pytest.mark.parametrize(
+    ("symbol", "value"),
+    [("b_y", 9), ("b_y", -3), ("b_y", Fraction(1, 2)), ("X", -1), ("I", -64), ("I", 0), ("I", Fraction(1, 2)),
+     ("B", -100), ("X", float("inf")), ("X", float("nan"))],
+)  # fmt: skip
+def test_what_is_no_value_of_a_symbol_has_no_bound(symbol: str, value: float) -> None:
+    layer = flexasr.LINEAR["none"]
+    assert layer.bound(layer.example).value is not None
+    with pytest.raises(ValueError, match=f"^{symbol} of FlexASR linear must be "):
+        layer.bound({**layer.example, symbol: value})
