@@ -21,6 +21,8 @@ from ila_lang.language.expr import private_var, variables_of
 from ila_lang.language.function import inline
 from ila_lang.language.kernel import For, Let, Load, Statement, Store, walk
 from ila_lang.mapping import Lemma
+from rewrites.bounds.kernel.formula import symbols_of
+from rewrites.bounds.kernel.judgements import amount
 from rewrites.bounds.kernel.replay import MASKED
 
 from .names import Layout, Leaf, Names, Unread, Written
@@ -94,6 +96,7 @@ class _Writer(Words):
             raise Unread(f"{kernel.name} must store to {self.result}")
         if self.final != len(self.steps):
             raise Unread("the last step must be the result's")
+        self.require_names()
         for name, place in self.places.items():
             if len(place) == 2 and place[0].name in self.stored and not self.before(*place):
                 raise Unread(f"{name} must not be loaded from where the kernel stores, but for what it stored before")
@@ -113,8 +116,19 @@ class _Writer(Words):
             self.biases,
         )
 
+    def require_names(self) -> None:
+        """Biases, numbers of values, magnitudes and ranges have names of their own."""
+        theorem, known = self.theorem, set[str]()
+        leaves = (symbols_of(amount(n)) for _, _, *amounts in theorem.leaves.values() for n in amounts)
+        biases = {b for j in theorem.judgements for b in j.biases}
+        for names in (biases, {*theorem.counts.values()}, set[str]().union(*leaves), {*theorem.ranges}):
+            if known & names:
+                raise Unread(f"{min(known & names)} must be the name of one thing")
+            known |= names
+
     def assumptions(self) -> Iterator[str]:
         """What words and operands are taken for."""
+        yield "every tensor lies in its memory"
         for operand, value in self.given.items():
             if not self.operands[operand].is_const:
                 yield f"{operand.name} is {value.value}"

@@ -94,6 +94,8 @@ def prove_bound(operator: Operator, claim: Claim, discharger: Discharger) -> Ver
         theorem = replay(operator.steps)
         _ask(operator, theorem, discharger)
         status, reason = discharger.conclude()
+        if not theorem.rules and not operator.written.lemmas:
+            status, reason = Status.UNKNOWN, "it says no more than its lemmas, and uses no law that could be asked"
         if other := _other_primitive(operator, theorem):
             status, reason = Status.UNKNOWN, other
     except NotDischarged as failed:
