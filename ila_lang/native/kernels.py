@@ -14,7 +14,7 @@ from functools import partial
 from ila_lang.language.build import const
 from ila_lang.language.expr import Expr, postorder, substitute, variables_of
 from ila_lang.language.kernel import Command, For, Kernel, Let, Load, Statement, Store, map_statement, terms, walk
-from ila_lang.language.sorts import MemSort
+from ila_lang.language.sorts import BvSort, MemSort
 
 from .layout import Layout
 from .terms import WIDEST, Body, Module, NotNative, Place, Words, bits_of
@@ -352,7 +352,7 @@ def divisors(kernel: Kernel) -> tuple[Expr, ...]:
     external = kernel.external_variables()
     roots = [term for statement in walk(kernel.body) for term in terms(statement)]
     found = (n.args[1] for n in postorder(roots) if n.op in ("bvudiv", "bvurem"))
-    scalars = (v for v in variables_of(*found) if external.get(v.name) is v and not isinstance(v.sort, MemSort))
+    scalars = (v for v in variables_of(*found) if external.get(v.name) is v and isinstance(v.sort, BvSort))
     return tuple(dict.fromkeys(scalars))
 
 

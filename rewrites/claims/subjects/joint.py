@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -12,7 +12,9 @@ from chc.tensor_rules.decide import decide_tensor_rule
 from chc.tensor_rules.kernel.steps import Rejected
 from chc.tensor_rules.obligations import Hypotheses, extended
 from chc.tensor_rules.rule import TensorRule, floors
+from ir_semantics.graph.ir import Attribute
 from ir_semantics.graph.operator import Operator
+from ir_semantics.graph.types import TensorType
 from ir_semantics.layers.layer import bits
 from ir_semantics.tensors.conditions import Condition
 from ir_semantics.tensors.index import index
@@ -159,6 +161,15 @@ class JointSubject(TensorSubject):
         if differs:
             verdict.status, verdict.reason = Status.ERROR, f"the proof does not survive runs: {differs}"
         return verdict
+
+    def covers(
+        self, types: Sequence[TensorType], attributes: Mapping[str, Attribute], parameters: Mapping[str, int]
+    ) -> str:
+        """Why a program at sizes of the mapping is none of a node; empty where it is one."""
+        try:
+            return self.joint.covers(self.operator, self.rule, types, attributes, parameters)
+        except UNREAD as error:
+            return f"the joint says nothing of the model as it is now: {error}"
 
     def required(self, certificate: Mapping[str, Any]) -> Required | str:
         """Those of the derivation, and of readings of primitives; both readings are run again, which guards them."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ila_lang import canonical_text
 from rewrites.compiler.codegen import host_problem
 from rewrites.compiler.memory.plan_checker import PlanError, check_memory_plan
 
@@ -40,7 +41,7 @@ def _programs(compiled: Compiled) -> Check:
         for k, stored in enumerate(compiled.programs[number]):
             expected = implementation.described(k)
             count, commands = count + 1, commands + expected["commands"]
-            wrong = [key for key, value in expected.items() if stored.get(key) != value]
+            wrong = [k for k, value in expected.items() if canonical_text(stored.get(k)) != canonical_text(value)]
             if wrong or len(stored) != len(expected):
                 problems.append(
                     f"node {number} ({node.operator}): program {k} must be the proved fragment of "

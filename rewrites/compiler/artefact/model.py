@@ -395,5 +395,7 @@ def _implementations(
         if canonical_text(plain) != canonical_text([call.as_json() for call in implementation.calls]):
             raise ArtefactError(f"{where}: calls must be those that follow from shapes and quantisation")
         programs[number] = tuple(typed(f"{where}: program", call.get("program"), dict, "an object") for call in calls)
+        for program in programs[number]:
+            natural(f"{where}: commands", program.get("commands"), 1 << 62)
         implementations[number] = implementation
     return implementations, programs

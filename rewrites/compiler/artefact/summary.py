@@ -78,7 +78,8 @@ def _lines(compiled: Compiled) -> Iterator[str]:
     yield ""
     yield (
         "Each of these claims holds a certificate; without any one of them the compiled model would be another one. "
-        "`ilaverify check` checks all of it again."
+        "`ilaverify check` checks this again; why operators stay on the host, counts of uses, settings and calibration "
+        "are what the compiler said."
     )
     yield ""
     yield "| claim | uses | certificate | what it says | sizes |"

@@ -126,8 +126,7 @@ def joints_of(implementation: Implementation) -> dict[str, str]:
     for call in implementation.calls:
         joint = operator.joint(call.mapping)
         if joint is not None:
-            types = implementation.types
-            problem = joint.joint.covers(operator, joint.rule, types, attributes, call.sizes)
+            problem = joint.covers(implementation.types, attributes, call.sizes)
             problems[joint.name] = problems.get(joint.name, "") or problem
     return problems
 

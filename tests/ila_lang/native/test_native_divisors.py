@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ila_lang import BOOL, CommandStream, ExtentError, Ila, Kernel, Machine, Simulator, const, resize
+from ila_lang import BOOL, CommandStream, ExtentError, Ila, Kernel, Machine, Simulator, const, ite, resize
 from ila_lang.native import code, kernels
 from tests.ila_lang.native.test_native_safety import interrupted
 
@@ -107,6 +107,20 @@ def test_kernels_that_are_run_by_themselves() -> None:
         fast.run_kernel(ila.kernels["add"])
         slow.run_kernel(ila.kernels["add"])
     same(fast, slow)
+
+
+def test_a_truth_value_in_a_divisor() -> None:
+    ila = Ila("a")
+    go, flag = ila.input("go", BOOL), ila.state("flag", BOOL, 1)
+    word = ila.memory("word", 1, 8)
+    kernel = Kernel("kernel")
+    kernel.store(word, const(0, 1), const(9, 8) // ite(flag, const(3, 8), const(2, 8)))
+    ila.instruction("go").set_decode(go).update(flag, ~flag).start(kernel)
+    machine = Simulator(ila)
+    machine.execute(CommandStream({"go": np.ones(5_000, bool)}))
+    assert machine.memories["word"][0] == 3
+    machine.execute(CommandStream({"go": np.ones(1, bool)}))
+    assert machine.memories["word"][0] == 4
 
 
 def test_code_is_made_for_a_few_values_only(made: list[dict[str, int]], monkeypatch: pytest.MonkeyPatch) -> None:

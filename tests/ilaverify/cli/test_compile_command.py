@@ -361,6 +361,9 @@ def other_program(content: dict[str, Any]) -> None:
 FORGERIES: dict[str, tuple[Callable[[Path], None], str, str]] = {
     "a fragment": (change_programs(lambda p: p.update(fragment="0" * 64)), "programs", "is another (fragment)"),
     "a number of commands": (change_programs(lambda p: p.update(commands=1)), "programs", "is another (commands)"),
+    "an extent that is no integer": (
+        change_programs(lambda p: p["reads"].update(host_x=float(p["reads"]["host_x"]))), "programs", "another (reads)",
+    ),
     "a tensor's extent": (change_programs(lambda p: p["reads"].update(host_x=1)), "programs", "is another (reads)"),
     "a result's extent": (change_programs(lambda p: p["writes"].clear()), "programs", "is another (writes)"),
     "codes": (
@@ -533,6 +536,9 @@ READING: dict[str, tuple[Callable[[Path], None], str]] = {
     "a node of the host": (accelerated(0, lambda a: a.update(node=0)), "must be one that mappings"),
     "a program elsewhere": (
         accelerated(0, lambda a: a["calls"][0].update(program="constants.npz")), "program must be an object, not",
+    ),
+    "no number of commands": (
+        accelerated(0, lambda a: a["calls"][0]["program"].pop("commands")), "commands must be a natural number, not No",
     ),
     "no program": (accelerated(0, lambda a: a["calls"][0].pop("program")), "program must be an object, not None"),
     "a file more": (

@@ -679,6 +679,14 @@ def test_an_operator_of_a_package_is_what_was_read_at_every_size(how: str) -> No
         assert (refusal == "") is covered and (covered or "is not what was read" in refusal), refusal
 
 
+def test_a_joint_that_cannot_be_stated_any_more_covers_nothing() -> None:
+    subject = JointSubject("the-joint", Joint(hidden_by_a_tensor(), (X,), {"tensor_in": X}), operator(unchanged))
+    refusal = subject.covers((TensorType("float32", (3,)),), {}, {"p_n": 3})
+    assert refusal.startswith(
+        "the joint says nothing of the model as it is now: the IR side tried must have no tensors"
+    )
+
+
 def test_a_node_has_the_shapes_of_some_sizes() -> None:
     def transposed(k: Kernel, s: Any, t: Any) -> None:
         with k.loop("i", s.n.zext(32)) as i, k.loop("j", s.n.zext(32)) as j:
