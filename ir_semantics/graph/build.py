@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from ir_semantics.scalars.arrays import run_scalar
+from ir_semantics.scalars.arrays import DTYPES, run_scalar
 from ir_semantics.tensors.arrays import DataError, Program
 from ir_semantics.tensors.comprehension import by_definition as defined
 from ir_semantics.tensors.terms import Tensor
@@ -277,14 +277,19 @@ def evaluate(
                 values.pop(j, None)
 
 
+_NAMES = {np.dtype(name): name for name in DTYPES}
+"""NumPy makes the name of a type anew each time that it is asked for."""
+
+
 def run_node(node: Node, operands: Sequence[Array], *, by_definition: bool = False) -> Array:
     """The result of one node on its operands' values; see :func:`ir_semantics.graph.run.run`."""
     operator = lookup(node.operator)
     if operator.scalar is not None:
-        number = next((str(o.dtype) for o in operands if o.dtype.kind != "b"), "bool")
+        number = next((_NAMES[o.dtype] for o in operands if o.dtype.kind != "b"), "bool")
         named = dict(zip(NAMES, operands, strict=False))
         result = run_scalar(operator.scalar(dict(node.attributes)), named, number)
-        result = np.broadcast_to(result, node.type.shape)
+        if result.shape != node.type.shape or any(result is o for o in operands):
+            result = np.broadcast_to(result, node.type.shape)
     elif operator.expand is not None:
         result = _run_composite(operator, node, operands, by_definition)
     elif operator.term is not None:
@@ -293,7 +298,7 @@ def run_node(node: Node, operands: Sequence[Array], *, by_definition: bool = Fal
         assert operator.function is not None, "an operator has a meaning"
         with np.errstate(all="ignore"):
             result = np.asarray(operator.function(operands, dict(node.attributes), node.type))
-    if (str(result.dtype), result.shape) != (node.type.dtype, node.type.shape):
+    if result.dtype != np.dtype(node.type.dtype) or result.shape != node.type.shape:
         raise GraphError(
             f"{node.operator} must give {node.type}, not {result.dtype}{list(result.shape)}; this is a bug"
         )

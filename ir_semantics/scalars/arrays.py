@@ -72,7 +72,7 @@ class Arrays:
     def variable(self, name: str, kind: Format) -> Array:
         """The operand of that name."""
         value = self.operands[name]
-        if str(value.dtype) != _dtype(kind):
+        if value.dtype != np.dtype(_dtype(kind)):
             raise ValueError(f"the operand {name} must be of the type {_dtype(kind)}, not {value.dtype}")
         return value
 

@@ -78,10 +78,11 @@ def filled(
 
 
 def _padded(name: str, array: NDArray[Any], extents: tuple[int, ...]) -> NDArray[Any]:
-    missing = [(0, extent - own) for extent, own in zip(extents, array.shape, strict=False)]
-    if array.ndim != len(extents) or any(after < 0 for _, after in missing):
+    if array.ndim != len(extents) or any(own > most for own, most in zip(array.shape, extents, strict=True)):
         raise ValueError(f"{name} must have at most the shape {list(extents)}, not {list(array.shape)}")
-    return np.pad(array, missing)
+    whole = np.zeros(extents, array.dtype)
+    whole[tuple(map(slice, array.shape))] = array
+    return whole
 
 
 def signed_codes(name: str, array: NDArray[np.integer], bits: int) -> NDArray[np.signedinteger]:

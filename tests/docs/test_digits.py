@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks import table4
 from benchmarks.digits import CHECKED, ROWS, host_scores, measure, prove, table
 from examples.digits import load
 
@@ -24,6 +25,13 @@ def recorded() -> dict[str, Any]:
 @pytest.mark.parametrize("page", ["docs/reference/digits.md", "benchmarks/results/digits.md"])
 def test_pages_have_the_recorded_table(page: str, recorded: dict[str, Any]) -> None:
     assert "\n".join(table(recorded)) + "\n" in (ROOT / page).read_text(encoding="utf-8")
+
+
+def test_table_4_has_the_recorded_numbers() -> None:
+    rows = json.loads((ROOT / "benchmarks/results/table4.json").read_text())["rows"]
+    assert [row["name"] for row in rows] == [*table4.DIGITS, *table4.MODELS]
+    assert table4.tables(rows) in (ROOT / "benchmarks/results/table4.md").read_text(encoding="utf-8")
+    assert all(row[design]["beyond_bound"] == 0 for row in rows[: len(table4.DIGITS)] for design in table4.DESIGNS)
 
 
 def test_recorded_counts_follow_from_recorded_answers(recorded: dict[str, Any]) -> None:

@@ -45,5 +45,6 @@ def equal_parts(count: int, most: int) -> list[tuple[int, int]]:
 def padded(values: Reals, *part: tuple[int, int]) -> Reals:
     """A part of a tensor, with zeros where it ends beyond it."""
     inside = values[tuple(slice(first, end) for first, end in part)]
-    missing = [(0, end - first - extent) for (first, end), extent in zip(part, inside.shape, strict=True)]
-    return np.pad(inside, missing)
+    whole = np.zeros([end - first for first, end in part], inside.dtype)
+    whole[tuple(map(slice, inside.shape))] = inside
+    return whole
