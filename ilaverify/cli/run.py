@@ -210,12 +210,15 @@ def _lines(told: _Told) -> Iterator[str]:
         within = sum(n.inside is True and not n.cut for n in result.nodes)
         others = sum(n.inside is None for n in result.nodes)
         declared = sum(n.inside is not None and not n.theorem for n in result.nodes)
-        yield (
-            f"{within} of {len(result.nodes)} operators are within their bounds, computed here; that bounds are proved "
-            "rests on the certificates above"
-            + (f"; those of {declared} are declared, not proved" if declared else "")
-            + (f"; for {others} there is none on these operands" if others else "")
-        )
+        if others == len(result.nodes):
+            yield "no operator has a bound on these operands"
+        else:
+            yield (
+                f"{within} of {len(result.nodes)} operators are within their bounds, computed here; that bounds are "
+                "proved rests on the certificates above"
+                + (f"; those of {declared} are declared, not proved" if declared else "")
+                + (f"; for {others} there is none on these operands" if others else "")
+            )
     if result.cut:
         yield (
             f"INPUTS BEYOND CALIBRATION: {len(result.cut)} of {len(result.nodes)} operators got numbers that were cut, "
@@ -231,7 +234,8 @@ def _lines(told: _Told) -> Iterator[str]:
     for output in result.unrelated:
         yield (
             f"UNRELATED TO THE REFERENCE {options.reference}: output {printable(output.name)}: {output.text}; "
-            "calibrate with real inputs (compile --calibrate), and check the directory with ilaverify check"
+            "calibrate with real inputs (compile --calibrate), check the directory with ilaverify check, and look at "
+            "the code of targets of your own, which is trusted"
         )
 
 

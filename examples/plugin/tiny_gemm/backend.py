@@ -126,6 +126,7 @@ class Dense(Implementation):
         tensors = {f"host_{name}": padded(c, *call.parts[name]).reshape(-1) for name, c in codes.items()}
         if "w" in codes:
             shift = self.quantisation["shift"]
+            # half a unit of what is cut, so that it is rounded; to the joint, which is over real numbers, this is 0
             tensors["host_b"] = np.full(call.sizes["n"], 1 << (shift - 1) if shift else 0, np.int32)
         return tensors
 
