@@ -310,10 +310,12 @@ def _show(statistics: Statistics) -> str:
 
 
 def _bounds_are(campaign: Campaign) -> str:
-    """What the bounds of a campaign are: proved by claims, or declared."""
+    """What the bounds of a campaign are: proved by claims that there are, or declared."""
     from rewrites.claims.names import bound_name
+    from rewrites.claims.registry import entries
 
-    return f"proved by {', '.join(map(bound_name, campaign.theorems))}" if campaign.theorems else "declared"
+    names = [bound_name(theorem) for theorem in campaign.theorems]
+    return f"proved by {', '.join(names)}" if names and {*names} <= {*entries()} else "declared"
 
 
 def _show_margins(margins: Margins, are: str) -> str:

@@ -7,10 +7,12 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from ilaverify.cli.campaign import _bounds_are
 from rewrites.campaigns import campaign as engine
 from rewrites.campaigns.campaign import CampaignError, run_campaign
 from rewrites.campaigns.definition import Outcome, Skip, outside_bound
@@ -275,3 +277,11 @@ def test_real_data_stay_in_their_range(seed: int) -> None:
     extreme = draw_integers(generator, "extreme", (50,), -128, 127)
     assert set(extreme.tolist()) <= {-128, -1, 0, 1, 127}
     assert set(draw_integers(generator, "small", (500,), -128, 127).tolist()) == set(range(-8, 8))
+
+
+@pytest.mark.parametrize(
+    ("theorems", "are"),
+    [((), "declared"), (("no such theorem",), "declared"), (("FlexASR linear",), "proved by bound-flexasr-linear")],
+)
+def test_bounds_are_proved_by_claims_that_there_are(theorems: tuple[str, ...], are: str) -> None:
+    assert _bounds_are(SimpleNamespace(theorems=theorems)) == are  # type: ignore[arg-type]
