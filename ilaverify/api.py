@@ -158,6 +158,7 @@ def run(
     from .proving.dataset_runs import Work, parts, whole
 
     _require("what is run", compiled, Compiled, "a compiled model, of compile() or load()")
+    _require("inputs", inputs, Mapping, "arrays by the names of the model's inputs")
     _require("jobs", jobs, int, "a number of processes")
     if jobs < 1 or reference not in ("host", "onnxruntime"):
         raise UsageError(f"jobs must be 1 or more, and reference host or onnxruntime; not {jobs} and {reference!r:.60}")

@@ -97,7 +97,9 @@ def dataset_of(
             single = False
             if array.ndim == of.rank and of.shape[:1] == (1,):
                 array = array[:, None]
-        if array.shape[1:] != of.shape or str(array.dtype) != of.dtype or not len(array):
+        if array.shape[1:] == of.shape and not len(array):
+            raise UsageError(f"{what} {name} must have a sample or more, not none; give some")
+        if array.shape[1:] != of.shape or str(array.dtype) != of.dtype:
             raise UsageError(
                 f"{what} {name} must be {of} or several of these, not {whole.dtype}{list(whole.shape)}; convert it"
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -155,7 +156,7 @@ def test_an_interrupted_run_shows_what_there_is(
 
     def interrupted(self: Work, first: int, *more: Any) -> str:
         if first == stop:
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)
         return plain(self, first, *more)
 
     monkeypatch.setattr(Work, "measure", interrupted)
@@ -197,7 +198,7 @@ def test_a_sample_that_cannot_run_is_named(
     [
         (
             {"image": np.zeros((0, 2, 6, 6), "float32")},
-            "the input image must be float32[1, 2, 6, 6] or several of these, not float32[0, 2, 6, 6]; convert it",
+            "the input image must have a sample or more, not none; give some",
         ),
         (
             {"image": images().astype("float64")},
