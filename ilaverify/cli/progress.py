@@ -12,7 +12,8 @@ class Line:
 
     def __init__(self, seconds: float | None = None) -> None:
         self._on, self._seconds = sys.stderr.isatty(), seconds
-        self._shown = self._began = time.monotonic()
+        self._began = time.monotonic()
+        self._shown = float("-inf") if self._on else self._began  # a terminal shows the first text at once
 
     def show(self, text: Callable[[], str], *, often: bool = False) -> None:
         """Shows a text in place of the last one; without ``often`` at most ten times a second."""

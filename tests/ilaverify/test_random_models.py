@@ -79,7 +79,7 @@ def claimed(implementation: Implementation, executed: Executed) -> NDArray[Any]:
     outputs = []
     for number, call in enumerate(implementation.calls):
         mapping = call.mapping.mapping
-        given = implementation._padded(implementation.program(number), call, executed.codes)
+        given = implementation.program(number).padded(implementation._tensors(call, executed.codes))
         machine = Machine(mapping.ir.ila)
         for device, ir in mapping.inputs:
             if device in given:
