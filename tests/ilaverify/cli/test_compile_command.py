@@ -993,6 +993,8 @@ def test_calibration_data_must_fit(place: Path) -> None:
     ):
         with pytest.raises(UsageError, match="must be float32\\[1, 2, 6, 6\\] or several of these, not"):
             samples_of(graph, arrays)
+    with pytest.raises(UsageError, match="calibration data of image must have a sample or more, not none; give some"):
+        samples_of(graph, {"image": np.zeros((0, *one.shape), "float32")})
     with pytest.raises(UsageError, match="must be of inputs \\(image\\), not of more"):
         samples_of(graph, {"image": one, "more": one})
 
