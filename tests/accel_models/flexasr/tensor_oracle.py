@@ -209,7 +209,7 @@ def attention(keys: Any, query: Any, output_bias: int, weight_bias: int) -> Ints
     rows[: len(keys.codes)] = keys.codes
     totals = wrap(products(rows, query.codes).sum(axis=1), 32)
     scores = shift(totals, 8 - keys.bias - query.bias)
-    scores = np.where(scores == 0, -64 << 20, scores)
+    scores = np.where(totals == 0, -64 << 20, scores)  # sums of exactly 0, before bits are cut
     powers = [exp(int(s) - int(scores.max())) for s in scores]
     divisor = sum(powers) >> 16 & 63
     quotients = [1023 if divisor == 0 else (p >> 16 & 63) * 256 // divisor % 1024 for p in powers]
