@@ -86,8 +86,8 @@ def _plain(value: Any) -> Any:
 
 def _seen(value: Any) -> Any:
     """A size as ``expand`` sees it; a number is itself."""
-    found = _plain(value)
-    return found if not isinstance(found, Index) else Extent(found) if found.constant is None else found.constant
+    plain = _plain(value)
+    return plain if not isinstance(plain, Index) else Extent(plain) if plain.constant is None else plain.constant
 
 
 @dataclass(frozen=True)
@@ -140,17 +140,17 @@ class _Assembly:
         return self.append(fill(Fraction(value.reshape(-1)[0].item()), *value.shape), "constant", (), _constant(value))
 
     def add(self, operator: str, *operands: int, **attributes: Attribute | Sequence[Attribute]) -> int:
-        found = lookup(operator)
+        definition = lookup(operator)
         named: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in attributes.items()}
-        if len(operands) not in found.arity or set(named) != found.attributes:
+        if len(operands) not in definition.arity or set(named) != definition.attributes:
             raise Unread(f"{operator} must be given the operands and attributes that it has")
-        given = tuple(sorted((n, _plain(v)) for n, v in named.items()))
-        if found.expand is not None:
-            return self.number(found.expand(self, operands, named))
+        values = tuple(sorted((n, _plain(v)) for n, v in named.items()))
+        if definition.expand is not None:
+            return self.number(definition.expand(self, operands, named))
         operands = tuple(map(self.number, operands))
         of = [self.nodes[number] for number in operands]
-        meaning = _meaning(operator, [node.shape for node in of], given)
-        return self.append(_primitive(operator, of, given), meaning, operands, given)
+        meaning = _meaning(operator, [node.shape for node in of], values)
+        return self.append(_primitive(operator, of, values), meaning, operands, values)
 
     def number(self, node: int) -> int:
         """The number of a node that is there."""
@@ -161,12 +161,12 @@ class _Assembly:
 
 def _primitive(operator: str, of: Sequence[Tensor], attributes: Sequence[tuple[str, Any]]) -> Tensor:
     """An operator that stands for no graph, as a term."""
-    found = lookup(operator)
-    if found.scalar is not None:
-        return map_(found.scalar(dict(attributes)), **dict(zip(NAMES, of, strict=False)))
-    if found.term is None:
-        raise Unread(f"{operator} is a {found.kind} operator, which is no tensor term")
-    return found.term(of, dict(attributes))
+    definition = lookup(operator)
+    if definition.scalar is not None:
+        return map_(definition.scalar(dict(attributes)), **dict(zip(NAMES, of, strict=False)))
+    if definition.term is None:
+        raise Unread(f"{operator} is a {definition.kind} operator, which is no tensor term")
+    return definition.term(of, dict(attributes))
 
 
 def _meaning(operator: str, shapes: Sequence[Sequence[IndexLike]], attributes: Sequence[tuple[str, Any]]) -> Any:
@@ -217,8 +217,8 @@ def _flattened(graph: Graph, done: dict[int, int], steps: list[Step]) -> int:
         operands = tuple(done[o] for o in node.operands)
         if node.operator != "constant" and lookup(node.operator).expand is not None:
             inner = expansion(node.operator, tuple(graph.nodes[o].type for o in node.operands), node.attributes)
-            given = {inner.inputs[f"x{i}"]: operand for i, operand in enumerate(operands)}
-            done[number] = _flattened(inner, given, steps)
+            inputs = {inner.inputs[f"x{i}"]: operand for i, operand in enumerate(operands)}
+            done[number] = _flattened(inner, inputs, steps)
             continue
         constant = node.operator == "constant"
         attributes = _constant(graph.constant(number)) if constant else tuple(sorted(node.attributes))
@@ -239,12 +239,12 @@ def same(read: Structure, other: Structure, sizes: Mapping[str, int]) -> bool:
         needed = {last}
         for number in range(last, -1, -1):
             needed |= set(steps[number][1]) if number in needed else set()
-        found: dict[int, int] = {}
+        numbers: dict[int, int] = {}
         for number in sorted(needed):
             operator, operands, attributes = steps[number]
-            key = valued(operator, sizes), tuple(found[o] for o in operands), valued(attributes, sizes)
-            found[number] = known.setdefault(key, len(known))
-        return found[last]
+            key = valued(operator, sizes), tuple(numbers[o] for o in operands), valued(attributes, sizes)
+            numbers[number] = known.setdefault(key, len(known))
+        return numbers[last]
 
     return result(read) == result(other)
 

@@ -157,7 +157,7 @@ class Indices:
 
 def digits(memory: str, at: Index, shape: Shape) -> list[Index]:
     """Subscripts of the row-major tensor in a memory that are this address; they need not lie inside its extents."""
-    found, rest, total = list[Index](), at, index(0)
+    subscripts, rest, total = list[Index](), at, index(0)
     for axis in range(len(shape)):
         below = product(shape[axis + 1 :])
         if len(below.terms) != 1:
@@ -171,8 +171,8 @@ def digits(memory: str, at: Index, shape: Shape) -> list[Index]:
                     left.remove(atom)
             if len(left) == len(monomial) - len(factor) and c % coefficient == 0:
                 digit[tuple(left)] = c // coefficient
-        found.append(Index(digit))
-        total, rest = total + found[-1] * below, rest - found[-1] * below
+        subscripts.append(Index(digit))
+        total, rest = total + subscripts[-1] * below, rest - subscripts[-1] * below
     if total != at:
         raise Unread(f"{at} must be the place of an element of {memory}, of the shape {[str(d) for d in shape]}")
-    return found
+    return subscripts

@@ -47,29 +47,29 @@ def called(fragment: Fragment) -> tuple[Called, ...]:
     """
     if fragment.tensors:
         raise Unread(f"the IR side {fragment.name} must have no tensors of the host, such as {min(fragment.tensors)}")
-    found: list[Called] = []
+    calls: list[Called] = []
     for number, statement in enumerate(fragment.program.body, start=1):
         if not isinstance(statement, Command):
             raise Unread(f"the IR side {fragment.name} must consist of commands")
-        found.append(_called(fragment, dict(statement.inputs), f"_{number}" if number > 1 else ""))
-    names = [name for each in found for name in each.names.values()]
-    if not found or len(set(names)) < len(names):
+        calls.append(_called(fragment, dict(statement.inputs), f"_{number}" if number > 1 else ""))
+    names = [name for each in calls for name in each.names.values()]
+    if not calls or len(set(names)) < len(names):
         raise Unread(f"the IR side {fragment.name} must be commands with operands of different names")
-    return tuple(found)
+    return tuple(calls)
 
 
-def _called(fragment: Fragment, given: Mapping[str, Expr], suffix: str) -> Called:
+def _called(fragment: Fragment, operands: Mapping[str, Expr], suffix: str) -> Called:
     ila = fragment.ila
-    inputs = {ila.inputs[name]: value for name, value in given.items()}
+    inputs = {ila.inputs[name]: value for name, value in operands.items()}
 
-    def said(values: Iterable[Expr]) -> bool:
-        """Whether the command alone says them; what is put in for its inputs may have names of states."""
+    def input_only(values: Iterable[Expr]) -> bool:
+        """Whether they depend on inputs alone; what is put in for these may have names of states."""
         return {n for n in postorder(list(values)) if n.op == "var"} <= set(inputs)
 
     chosen = []
     for instruction in ila.instructions.values():
         decoded = substitute(ila.valid & instruction.decode, inputs)
-        if not said([ila.valid, instruction.decode]) or not decoded.is_const:
+        if not input_only([ila.valid, instruction.decode]) or not decoded.is_const:
             raise Unread(f"whether {fragment.name} runs {instruction.name} must not depend on sizes")
         chosen += [instruction] if decoded.value else []
     if len(chosen) != 1 or chosen[0].kernel is None or not chosen[0].kernel_guard.is_const:
@@ -79,7 +79,7 @@ def _called(fragment: Fragment, given: Mapping[str, Expr], suffix: str) -> Calle
         raise Unread(f"{instruction.name} must start its kernel, and not be reserved")
     updates = {ila.states[name]: substitute(value, inputs) for name, value in instruction.updates.items()}
     sizes = {n for n in postorder(updates.values()) if n.op == "var"}
-    if not said(instruction.updates.values()) or not sizes <= set(fragment.parameters.values()):
+    if not input_only(instruction.updates.values()) or not sizes <= set(fragment.parameters.values()):
         raise Unread(f"operands of {instruction.name} must be said by sizes, not by what earlier commands left")
     if not all(isinstance(state.sort, BvSort) for state in updates):
         raise Unread(f"operands of {instruction.name} must be words")

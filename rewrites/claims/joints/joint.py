@@ -120,10 +120,10 @@ class Joint:
     @cached_property
     def called(self) -> tuple[Called, ...]:
         """The IR's instructions that the mapping runs."""
-        found = called(self.mapping.mapping.ir)
-        if found[-1].output != self.mapping.mapping.output[1]:
+        calls = called(self.mapping.mapping.ir)
+        if calls[-1].output != self.mapping.mapping.output[1]:
             raise Unread(f"the last command must store to {self.mapping.mapping.output[1]}")
-        return found
+        return calls
 
     @cached_property
     def steps(self) -> tuple[KernelReading, ...]:
@@ -133,13 +133,13 @@ class Joint:
 
         self._require_names()
         shapes = {name: term.shape for name, term in self.memories.items()}
-        lemmas, found, units = self.mapping.mapping.lemmas, list[KernelReading](), Units()
+        lemmas, readings, units = self.mapping.mapping.lemmas, list[KernelReading](), Units()
         exponents = {self._partner(name): exponent for name, exponent in self.exponents.items()}
         for each in self.called:
-            given = {name: v for name, v in self.given.items() if name in each.names.values()}
-            found.append(KernelReading(each, dict(shapes), given, exponents, self.readings, lemmas, units))
-            shapes[each.output] = found[-1].shape
-        return tuple(found)
+            values = {name: v for name, v in self.given.items() if name in each.names.values()}
+            readings.append(KernelReading(each, dict(shapes), values, exponents, self.readings, lemmas, units))
+            shapes[each.output] = readings[-1].shape
+        return tuple(readings)
 
     @property
     def fits(self) -> Condition:
@@ -156,8 +156,8 @@ class Joint:
         mapping = self.mapping.mapping
         values: dict[str, Expr] = {c.names[state]: v for c in self.called for state, v in c.operands.items()}
         run = compile_terms(list(mapping.parameters.values()), list(values.values()))
-        found = run(*(parameters[name] for name in mapping.parameters))
-        return dict(zip(values, map(int, found), strict=True))
+        results = run(*(parameters[name] for name in mapping.parameters))
+        return dict(zip(values, map(int, results), strict=True))
 
     def covers(
         self,
@@ -190,8 +190,8 @@ class Joint:
         attributes: Mapping[str, Attribute],
         sizes: Mapping[str, int],
     ) -> str:
-        for name, given in self.given.items():
-            if (expected := valued(given, sizes)) != sizes[name]:
+        for name, value in self.given.items():
+            if (expected := valued(value, sizes)) != sizes[name]:
                 return f"{name} must be {expected}, not {sizes[name]}"
         domain = both(rule.premise, self.fits)
         if not holds(domain, sizes):
@@ -220,9 +220,9 @@ class Joint:
 
     def _sizes_of(self, types: Sequence[TensorType], sizes: Mapping[str, int]) -> dict[str, int]:
         """Sizes at which operands have these types, and those of a program where the types do not say them."""
-        found = dict(sizes)
-        for term, given in zip(self.operands, types, strict=True):
-            for extent, number in zip(term.shape, given.shape, strict=True):
+        solution = dict(sizes)
+        for term, type_ in zip(self.operands, types, strict=True):
+            for extent, number in zip(term.shape, type_.shape, strict=True):
                 if len(extent.variables) == 1:  # of 2 (n // 2) it is a solution, too, where there is one
-                    found[min(extent.variables)] = number
-        return found
+                    solution[min(extent.variables)] = number
+        return solution

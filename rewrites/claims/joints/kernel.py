@@ -75,12 +75,12 @@ class KernelReading:
     def fits(self) -> Condition:
         """Every tensor lies in its memory."""
         shapes = {**self.shapes, self.called.output: self.shape}
-        found: list[Condition] = []
+        conditions: list[Condition] = []
         for name, shape in shapes.items():
             sort = self.called.memories[name].sort
             assert isinstance(sort, MemSort)
-            found.append(le(product(shape), 1 << sort.addr_width))
-        return both(*found)
+            conditions.append(le(product(shape), 1 << sort.addr_width))
+        return both(*conditions)
 
     @cached_property
     def words(self) -> Condition:
@@ -138,10 +138,10 @@ class Run(Words):
         self.result: Element | None = None
         for state, value in of.called.operands.items():
             name = of.called.names[state]
-            given = index(of.given[name]) if name in of.given else None
-            literal = given.constant if given is not None else value.value if value.is_const else None
+            assigned = index(of.given[name]) if name in of.given else None
+            literal = assigned.constant if assigned is not None else value.value if value.is_const else None
             if literal is None:
-                self.indices[state] = size(name) if given is None else given
+                self.indices[state] = size(name) if assigned is None else assigned
             elif not 0 <= literal < 1 << state.width:
                 raise Unread(f"{name} must be a number of {state.width} bits, not {literal}")
             else:

@@ -44,11 +44,11 @@ def _statement(function: Function, term: Term) -> tuple[Expr, Expr, str]:
     result = function(*data, *shifts)
     wide = max(result.width, *(d.width for d in data))
     width = 2 * wide + 8 + sum(s.width for s in shifts)
-    given = iter(d.sext(width) for d in data)
+    operands = iter(d.sext(width) for d in data)
 
     def go(term: Term) -> Expr:
         if term == ANY:
-            return next(given)
+            return next(operands)
         match term:
             case ("+", first, second):
                 return go(first) + go(second)

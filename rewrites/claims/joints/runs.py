@@ -56,12 +56,12 @@ def difference(joint: Joint, operator: Operator, rule: TensorRule) -> str:
     for sizes in draw.sample(points, min(len(points), POINTS)):
         inputs = {**rule.inputs, **{dict(t.attributes)["name"]: t for t in joint.operands}}
         data = {n: _filled(shape_at(t, sizes), draw) for n, t in inputs.items()}
-        for what, term, found in (
+        for what, term, result in (
             ("the kernel", rule.right, _executed(joint, sizes, data)),
             ("the operator's graph", rule.left, _graph(joint, operator, sizes, data)),
         ):
-            wanted = evaluate(term, sizes, data).reshape(-1)
-            if wanted.shape != found.shape or any(itertools.starmap(apart, zip(wanted, found, strict=True))):
+            expected = evaluate(term, sizes, data).reshape(-1)
+            if expected.shape != result.shape or any(itertools.starmap(apart, zip(expected, result, strict=True))):
                 shown = ", ".join(f"{name} = {value}" for name, value in sizes.items())
                 return f"{what} is not what is read of it where {shown}"
     return ""
@@ -79,10 +79,10 @@ def _points(joint: Joint, rule: TensorRule, draw: random.Random) -> Iterator[dic
 
 
 def _filled(shape: Sequence[int], draw: random.Random) -> NDArray[np.object_]:
-    found = np.empty(shape, dtype=object)
+    array = np.empty(shape, dtype=object)
     for at in itertools.product(*map(range, shape)):
-        found[at] = Fraction(draw.randint(-9, 9), draw.choice((1, 2)))
-    return found
+        array[at] = Fraction(draw.randint(-9, 9), draw.choice((1, 2)))
+    return array
 
 
 def _graph(joint: Joint, operator: Operator, sizes: Mapping[str, int], data: Arrays) -> NDArray[np.object_]:
@@ -117,9 +117,9 @@ class _Execution(Run):
 
     def _data(self, of: Expr) -> Data:
         """As a number."""
-        found = super()._data(of)
-        value = self.number(found.element)
-        return replace(found, element=Number(value)) if isinstance(value, Fraction) else found  # no literal encloses
+        data = super()._data(of)
+        value = self.number(data.element)
+        return replace(data, element=Number(value)) if isinstance(value, Fraction) else data  # no literal encloses
 
     def exponent(self, memory: Expr) -> Index:
         """As a number."""

@@ -36,14 +36,14 @@ MARK = "!"
 
 @cache
 def _lemmas() -> Mapping[Function, Reading]:
-    found: dict[Function, Reading] = {}
+    readings: dict[Function, Reading] = {}
     for name, reading in READINGS.items():
         if name in LEMMAS:
-            found.setdefault(LEMMAS[name].function, reading)
+            readings.setdefault(LEMMAS[name].function, reading)
     # the lemma is about three operands, of which bounds use two at a time
     total = LEMMAS["HLSCNN total"].function
-    found[total] = replace(found[total], operation=("+", ("+", ANY, ANY), ANY), takes=("word", "word", "bias"))
-    return found
+    readings[total] = replace(readings[total], operation=("+", ("+", ANY, ANY), ANY), takes=("word", "word", "bias"))
+    return readings
 
 
 def operation(term: Term, args: Sequence[Element], names: Names) -> Element:
@@ -51,11 +51,11 @@ def operation(term: Term, args: Sequence[Element], names: Names) -> Element:
 
     The larger of two is written as the maximum over two places, which is how maxima over axes are written.
     """
-    given = iter(args)
+    operands = iter(args)
 
     def go(term: Term) -> Element:
         if term == ANY:
-            return next(given)
+            return next(operands)
         match term:
             case (("+" | "*") as op, first, second):
                 return added(go(first), go(second)) if op == "+" else Apply("mul", (go(first), go(second)))
@@ -148,18 +148,18 @@ class Words(Indices):
 
     def use(self, data: Data, form: str, exponent: Index | None = None) -> None:
         """A word is used as one of a form and an exponent; raises Unread where it is of others."""
-        wanted, (has, own) = _FORMS.get(form, form), self.known(data)
+        required, (has, own) = _FORMS.get(form, form), self.known(data)
         if data.element == ZERO:  # a word of zeros is 0 in every form
             return
-        if wanted and has not in ("", wanted):
-            raise Unread(f"a word of the form {has} must not be used as {wanted}")
+        if required and has not in ("", required):
+            raise Unread(f"a word of the form {has} must not be used as {required}")
         if own is not None and exponent is not None and own != exponent:
             raise Unread(f"a number with the exponent {own} must not be used as one with {exponent}")
         used = own if exponent is None else exponent
-        if (wanted or has) not in ("", *_BIASED) and used not in (None, index(0)):
-            raise Unread(f"a word of the form {wanted or has} must have the exponent 0, not {used}")
+        if (required or has) not in ("", *_BIASED) and used not in (None, index(0)):
+            raise Unread(f"a word of the form {required or has} must have the exponent 0, not {used}")
         if data.place is not None:
-            self.units.known[data.place] = has or wanted, exponent if own is None else own
+            self.units.known[data.place] = has or required, exponent if own is None else own
 
     def stored(self, memory: str, data: Data, exponent: Index) -> None:
         """What lies in a memory now has the form of this, and whoever reads it later finds it so."""
@@ -193,10 +193,10 @@ class Words(Indices):
             return self.leaves[of]
         if (of, self.path) not in self._read:
             self.step()
-            found = self._data(of)
-            if self._parts(found.element) > MOST_PARTS:
+            data = self._data(of)
+            if self._parts(data.element) > MOST_PARTS:
                 raise Unread(f"a number of more than {MOST_PARTS} operations is too large to be read")
-            self._read[of, self.path] = found
+            self._read[of, self.path] = data
         return self._read[of, self.path]
 
     def _parts(self, element: Element) -> int:
@@ -282,9 +282,9 @@ class Words(Indices):
                 self.use(arg, form, own)
             known = [e for e in exponents if e is not None]
             return sum(known, index(0)) if len(known) == len(exponents) else None
-        given: Index | None = None
+        bias: Index | None = None
         if r.biases:
-            given = sum((self.exact(e) for e in formats[: r.biases]), index(0))
+            bias = sum((self.exact(e) for e in formats[: r.biases]), index(0))
         elif r.kind != "code" or not formats:
             exponent = next((e for _, e in map(self.known, args) if e is not None), None)
             for arg, form in zip(args, r.takes, strict=True):
@@ -293,8 +293,8 @@ class Words(Indices):
                 self.use(args[0], r.takes[0], index(0))
             return exponent
         for arg, form in zip(args, r.takes, strict=True):
-            self.use(arg, form, given if given is not None and form in ("code", "products") else index(0))
-        return index(0) if given is not None else self.exact(formats[0])
+            self.use(arg, form, bias if bias is not None and form in ("code", "products") else index(0))
+        return index(0) if bias is not None else self.exact(formats[0])
 
 
 def added(first: Element, second: Element) -> Element:
@@ -304,12 +304,12 @@ def added(first: Element, second: Element) -> Element:
 
 def _matched(lemma: Lemma, of: Expr) -> dict[Expr, Expr] | None:
     """What a lemma's variables are, so that its right side is the term; the lemma is an obligation."""
-    found: dict[Expr, Expr] = {}
+    substitution: dict[Expr, Expr] = {}
     variables = {a for a in lemma.left.args if a.op == "var"}
 
     def match(pattern: Expr, term: Expr) -> bool:
         if pattern in variables:
-            return found.setdefault(pattern, term) is term
+            return substitution.setdefault(pattern, term) is term
         if (pattern.op, pattern.params, pattern.func, len(pattern.args)) != (
             term.op,
             term.params,
@@ -319,4 +319,4 @@ def _matched(lemma: Lemma, of: Expr) -> dict[Expr, Expr] | None:
             return False
         return all(map(match, pattern.args, term.args))
 
-    return found if match(lemma.right, of) else None
+    return substitution if match(lemma.right, of) else None
