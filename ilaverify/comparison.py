@@ -261,15 +261,15 @@ class Comparison:
         return asdict(replace(self, results={}))
 
     @classmethod
-    def from_json(cls, told: dict[str, Any]) -> Comparison:
+    def from_json(cls, entries: dict[str, Any]) -> Comparison:
         """The comparison without results; raises TypeError, KeyError or ValueError where it is none."""
         nodes = (
             NodeComparison(**{**n, "mappings": tuple(n["mappings"]), "cuts": tuple(Cut(**c) for c in n["cuts"])})
-            for n in told["nodes"]
+            for n in entries["nodes"]
         )
-        outputs = (OutputComparison(**o) for o in told["outputs"])
-        answers = (Answers(**a) for a in told["answers"])
-        return cls(**told | {"nodes": tuple(nodes), "outputs": tuple(outputs), "answers": tuple(answers)})
+        outputs = (OutputComparison(**o) for o in entries["outputs"])
+        answers = (Answers(**a) for a in entries["answers"])
+        return cls(**entries | {"nodes": tuple(nodes), "outputs": tuple(outputs), "answers": tuple(answers)})
 
     @property
     def unrelated(self) -> tuple[OutputComparison, ...]:
@@ -342,12 +342,12 @@ def answers_of(of: TensorType) -> int:
 
 
 def _answers(name: str, value: Array, reference: Array, labels: Array | None) -> Answers:
-    def told(of: Array) -> Array:
+    def indices(of: Array) -> Array:
         if of.dtype.kind != "f":
             return of.reshape(-1)
         return np.where(np.isnan(of).any(-1), -1, of.argmax(-1)).reshape(-1)
 
-    own, other = told(value), told(reference)
+    own, other = indices(value), indices(reference)
     right = None if labels is None else [int(np.count_nonzero(x == labels.reshape(-1))) for x in (own, other)]
     return Answers(name, own.size, int(np.count_nonzero(own == other)), *(right or (None, None)))
 

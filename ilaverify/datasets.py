@@ -79,17 +79,17 @@ def dataset_of(
     UsageError where an input is missing, has another type, no sample or NaN (or an infinity, if all must be
     ``finite``), where numbers of samples differ, and where labels are not those of one output.
     """
-    given = dict(arrays)
-    if "" in given and len(graph.inputs) == 1:
-        given[next(iter(graph.inputs))] = given.pop("")
+    samples = dict(arrays)
+    if "" in samples and len(graph.inputs) == 1:
+        samples[next(iter(graph.inputs))] = samples.pop("")
     if labels is None and LABELS not in graph.inputs:
-        labels = given.pop(LABELS, None)
+        labels = samples.pop(LABELS, None)
     single = True
     for name, number in graph.inputs.items():
         of = graph.nodes[number].type
-        if name not in given:
+        if name not in samples:
             raise UsageError(f"{what} {name} must be given, as {of} or several of these; give an array of that name")
-        array = np.asarray(given[name])
+        array = np.asarray(samples[name])
         whole = array
         if array.shape == of.shape:
             array = array[None]
@@ -111,16 +111,16 @@ def dataset_of(
                 f"{what} {name} must be {must}, and {wrong.sum()} of {array.size} are {are}, the first in sample "
                 f"{first}; leave these samples out"
             )
-        given[name] = array
-    unknown = sorted(set(given) - set(graph.inputs))
+        samples[name] = array
+    unknown = sorted(set(samples) - set(graph.inputs))
     if unknown:
         raise UsageError(f"arrays must be of inputs ({', '.join(graph.inputs)}), not of {', '.join(unknown) or 'none'}")
-    counts = {name: len(array) for name, array in given.items()}
+    counts = {name: len(array) for name, array in samples.items()}
     count = next(iter(counts.values()), 1)
     if len(set(counts.values())) > 1:
-        told = ", ".join(f"{name}: {n}" for name, n in counts.items())
-        raise UsageError(f"every input must have as many samples as the others; they have {told}")
-    return Dataset(given, count, single, None if labels is None else _labels(graph, np.asarray(labels), count))
+        numbers = ", ".join(f"{name}: {n}" for name, n in counts.items())
+        raise UsageError(f"every input must have as many samples as the others; they have {numbers}")
+    return Dataset(samples, count, single, None if labels is None else _labels(graph, np.asarray(labels), count))
 
 
 def _labels(graph: Graph, labels: Array, count: int) -> Array:

@@ -49,10 +49,10 @@ class ArrayMemory(MutableMapping[int, int]):
         return self._words
 
     def __getitem__(self, address: Any) -> Any:
-        found = self._words[address]
+        word = self._words[address]
         if self._words.ndim > 1:
-            return int.from_bytes(found.tobytes(), "little")
-        return found.astype(np.int64) if isinstance(found, np.ndarray) else int(found)
+            return int.from_bytes(word.tobytes(), "little")
+        return word.astype(np.int64) if isinstance(word, np.ndarray) else int(word)
 
     def __setitem__(self, address: Any, word: Any) -> None:
         if self._words.ndim > 1:

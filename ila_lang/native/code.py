@@ -90,8 +90,8 @@ def _answers(answer: Callable[[Any], int], failed: int, raised: list[BaseExcepti
     while True:
         try:
             while True:
-                given = yield value
-                value = answer(given)
+                sent = yield value
+                value = answer(sent)
         except GeneratorExit:
             return
         except BaseException as error:  # an interrupt, too
@@ -125,7 +125,7 @@ class KernelCode:
         self._lock = RLock()
         self._scalar: Callable[..., None] | None = None
         self._missed = False
-        self._given = kernel, layout, memories, checked
+        self._arguments = kernel, layout, memories, checked
         self.divisors: tuple[Expr, ...] = ()
         self._special: dict[tuple[int, ...], Any] = {}
         self._seconds: dict[tuple[int, ...], float] = {}
@@ -151,9 +151,9 @@ class KernelCode:
 
     def values(self, block: Words) -> tuple[int, ...]:
         """The values of the divisors' scalars in a block."""
-        found: dict[str, int] = {}
-        self._given[1].unpack(block, found)
-        return tuple(found[v.name] for v in self.divisors)
+        scalars: dict[str, int] = {}
+        self._arguments[1].unpack(block, scalars)
+        return tuple(scalars[v.name] for v in self.divisors)
 
     def special(self, values: tuple[int, ...]) -> Any:
         """The code for these values of the divisors' scalars, which LLVM makes much more of; None where there is none.
@@ -172,7 +172,7 @@ class KernelCode:
     def _specialised(self, values: tuple[int, ...], known_only: bool) -> Callable[..., int] | None:
         assert self.text is not None
         try:
-            text = kernel_text(*self._given, dict(zip(self.divisors, values, strict=True)))
+            text = kernel_text(*self._arguments, dict(zip(self.divisors, values, strict=True)))
         except NotNative:
             return None
         code = compiled(text.text, known_only) if text.errors == self.text.errors else None

@@ -106,8 +106,8 @@ done:
 slow:
   %place = getelementptr i64, ptr %args, i64 {SLOW}
   %f = load ptr, ptr %place
-  %found = call i32 %f(ptr %inputs)
-  ret i32 %found
+  %answer = call i32 %f(ptr %inputs)
+  ret i32 %answer
 end:
   %failed = icmp slt i32 %result, 0
   %number = select i1 %failed, i32 -1, i32 %which
@@ -124,10 +124,10 @@ head:
 one:
   %offset = mul i64 %i, {max(self.inputs.size, 8)}
   %row = getelementptr i8, ptr %rows, i64 %offset
-  %found = call i32 @step(ptr %args, ptr %row)
+  %number = call i32 @step(ptr %args, ptr %row)
   %place = getelementptr i32, ptr %which, i64 %i
-  store i32 %found, ptr %place
-  %bad = icmp slt i32 %found, 0
+  store i32 %number, ptr %place
+  %bad = icmp slt i32 %number, 0
   br i1 %bad, label %end, label %copy
 copy:
   %k = phi i64 [ 0, %one ], [ %knext, %word ]
@@ -183,16 +183,16 @@ end:
 
         def possible(term: Expr) -> Expr:
             """What the inputs must satisfy for ``term`` to hold in some state, or less."""
-            found: dict[Expr, Expr] = {}
+            conditions: dict[Expr, Expr] = {}
             for node in postorder([term]):
                 if of_inputs(node):
-                    found[node] = node
+                    conditions[node] = node
                 elif node.op in ("and", "or"):
-                    left, right = (found[a] for a in node.args)
-                    found[node] = left & right if node.op == "and" else left | right
+                    left, right = (conditions[a] for a in node.args)
+                    conditions[node] = left & right if node.op == "and" else left | right
                 else:
-                    found[node] = true
-            return found[term]
+                    conditions[node] = true
+            return conditions[term]
 
         body = self._body(module, state=False)
         decodes = [i.decode for i in self.instructions]
@@ -211,9 +211,9 @@ head:
 one:
   %offset = mul i64 %i, {max(self.inputs.size, 8)}
   %row = getelementptr i8, ptr %rows, i64 %offset
-  %found = call i32 @select(ptr %row)
+  %number = call i32 @select(ptr %row)
   %place = getelementptr i32, ptr %which, i64 %i
-  store i32 %found, ptr %place
+  store i32 %number, ptr %place
   %next = add i64 %i, 1
   br label %head
 end:
@@ -351,11 +351,11 @@ def fragment_text(fragment: Fragment, device: Device) -> FragmentText:
     places = device.inputs.places(block)
 
     def issue(command: Command) -> None:
-        given = {name: body.term(value) for name, value in command.inputs}
+        operands = {name: body.term(value) for name, value in command.inputs}
         for variable, place in places.items():
-            body.write(place, bits_of(variable.sort), given.get(variable.name, "0"))
+            body.write(place, bits_of(variable.sort), operands.get(variable.name, "0"))
         body.write(number, 64, str(len(commands)))
-        commands.append(tuple(given))
+        commands.append(tuple(operands))
         failed = body.let(f"icmp slt i32 {body.let(f'call i32 {step}(ptr %args, ptr {block})')}, 0")
         stop, on = body.label(), body.label()
         body.branch(failed, stop, on)

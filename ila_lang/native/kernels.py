@@ -351,8 +351,8 @@ def divisors(kernel: Kernel) -> tuple[Expr, ...]:
     """The scalars from outside of which a kernel's divisors are made: registers that hold strides, as a rule."""
     external = kernel.external_variables()
     roots = [term for statement in walk(kernel.body) for term in terms(statement)]
-    found = (n.args[1] for n in postorder(roots) if n.op in ("bvudiv", "bvurem"))
-    scalars = (v for v in variables_of(*found) if external.get(v.name) is v and isinstance(v.sort, BvSort))
+    denominators = (n.args[1] for n in postorder(roots) if n.op in ("bvudiv", "bvurem"))
+    scalars = (v for v in variables_of(*denominators) if external.get(v.name) is v and isinstance(v.sort, BvSort))
     return tuple(dict.fromkeys(scalars))
 
 
@@ -378,7 +378,7 @@ def kernel_text(
     inner, body = Body(module, changing=set(changed_by(kernel.body))), Body(module)
     table = Table(body)
     fixed = {"%s": BLOCK, "%error": ERROR, "%poll": POLL}
-    given = [*(f"ptr {table.pointer(number)}" for number in fixed.values()), f"ptr {table.place(LEFT)}"]
+    arguments = [*(f"ptr {table.pointer(number)}" for number in fixed.values()), f"ptr {table.place(LEFT)}"]
     parameters = [f"ptr {'noalias ' * (name != '%poll')}{name}" for name in (*fixed, "%left")]
     statements = Statements(inner, "%error", "%poll", "%left")
     places = layout.places("%s")
@@ -389,23 +389,23 @@ def kernel_text(
     for i, (name, memory) in enumerate(used.items()):
         if memory not in numbers:
             raise NotNative(f"Memory {name} of kernel {kernel.name} is none of those in the table")
-        given.append(f"ptr {table.pointer(FIRST + numbers[memory])}")
+        arguments.append(f"ptr {table.pointer(FIRST + numbers[memory])}")
         parameters.append(f"ptr noalias %m{i}")
         length, error = "", 0
         if name in checked:
-            given.append(f"i64 {table.length(FIRST + len(memories) + checked.index(name))}")
+            arguments.append(f"i64 {table.length(FIRST + len(memories) + checked.index(name))}")
             parameters.append(f"i64 %n{i}")
             length, error = f"%n{i}", statements.fault(AddressFault(name))
         inner.memories[memory] = Words(f"%m{i}", length, error)
     statements.run(kernel.body)
     module.add(f"internal i32 @kernel({', '.join(parameters)}) noinline nounwind", inner)
-    block = layout.places(given[0].removeprefix("ptr "))
+    block = layout.places(arguments[0].removeprefix("ptr "))
     for variable, value in values.items():
         there = body.read(block[variable], bits_of(variable.sort))
         same, other = body.label(), body.label()
         body.branch(body.let(f"icmp ne i{variable.width} {there}, {value.value}"), other, same)
         body.line(f"ret i32 {OTHER}")
         body.lines.append(f"{same}:")
-    body.line("ret i32 " + body.let(f"call i32 @kernel({', '.join(given)})"))
+    body.line("ret i32 " + body.let(f"call i32 @kernel({', '.join(arguments)})"))
     module.add("i32 @run(ptr %args) nounwind", body)
     return KernelText(module.text + PROFILE + "\n", tuple(statements.errors), layout, tuple(memories), tuple(checked))

@@ -52,16 +52,16 @@ class Layout:
 
     def pack(self, values: Mapping[str, int], block: Words) -> None:
         """Puts the scalars into a block; raises ValueError where one does not fit its width."""
-        given: list[Any] = [int(values[name]) for name in self._order]
-        if any(map(rshift, given, self.bits.values())):
-            name, value = next((n, v) for n, v in zip(self._order, given, strict=True) if v >> self.bits[n])
+        numbers: list[Any] = [int(values[name]) for name in self._order]
+        if any(map(rshift, numbers, self.bits.values())):
+            name, value = next((n, v) for n, v in zip(self._order, numbers, strict=True) if v >> self.bits[n])
             raise ValueError(f"Value {name} must fit in {self.bits[name]} bits unsigned, not {value}")
         if self.wide:
-            sized = zip(given, self.bits.values(), strict=True)
+            sized = zip(numbers, self.bits.values(), strict=True)
             wide = [v.to_bytes(row_bytes(b), "little") if b > 64 else v for v, b in sized]
             self._struct.pack_into(block.data, 0, *wide)
         else:
-            self._struct.pack_into(block.data, 0, *given)
+            self._struct.pack_into(block.data, 0, *numbers)
 
     def unpack(self, block: Words, values: MutableMapping[str, int]) -> None:
         """Takes the scalars out of a block."""

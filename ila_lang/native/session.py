@@ -262,12 +262,12 @@ class Session:
         inputs = self.device.inputs
 
         def command(place: int) -> Mapping[str, int]:
-            found: MutableMapping[str, int] = {}
+            scalars: MutableMapping[str, int] = {}
             size = inputs.size + 8
             content = np.ctypeslib.as_array(ctypes.cast(place, ctypes.POINTER(ctypes.c_uint8)), (size,))
-            inputs.unpack(content, found)
-            given = text.commands[int(content[inputs.size :].view(np.uint64)[0])]
-            return {name: found[name] for name in given}
+            inputs.unpack(content, scalars)
+            names = text.commands[int(content[inputs.size :].view(np.uint64)[0])]
+            return {name: scalars[name] for name in names}
 
         self._inputs = command
         try:

@@ -243,8 +243,8 @@ class Body:
         if node.op == "apply":
             assert node.func is not None
             name = self.module.function(node.func)
-            given = ", ".join(f"i{bits_of(a.sort)} {self.memo[a]}" for a in node.args)
-            return self.let(f"call i{width} {name}({given})")
+            arguments = ", ".join(f"i{bits_of(a.sort)} {self.memo[a]}" for a in node.args)
+            return self.let(f"call i{width} {name}({arguments})")
         operands = [self.memo[a] for a in node.args]
         return self._operator(node, width, bits_of(node.args[0].sort), operands)
 
@@ -296,14 +296,14 @@ class Body:
             zero = self.let(f"icmp eq {n} {v[1]}, 0")
             divisor = self.let(f"select i1 {zero}, {n} 1, {n} {v[1]}")
         if w <= DIVIDED:
-            found = self.let(f"{'udiv' if op == 'bvudiv' else 'urem'} {n} {v[0]}, {divisor}")
+            result = self.let(f"{'udiv' if op == 'bvudiv' else 'urem'} {n} {v[0]}, {divisor}")
         else:
             both = self.let(f"call i{2 * w} {self.module.division(w)}({n} {v[0]}, {n} {divisor})")
             part = self.let(f"lshr i{2 * w} {both}, {w}") if op == "bvudiv" else both
-            found = self.extended("trunc", part, 2 * w, w)
+            result = self.extended("trunc", part, 2 * w, w)
         if not zero:
-            return found
-        return self.let(f"select i1 {zero}, {n} {'-1' if op == 'bvudiv' else v[0]}, {n} {found}")
+            return result
+        return self.let(f"select i1 {zero}, {n} {'-1' if op == 'bvudiv' else v[0]}, {n} {result}")
 
     # -- places -------------------------------------------------------------------------------
 
@@ -334,8 +334,8 @@ class Body:
             self.entry.append(f"  store i{8 * size} 0, ptr {spare}")
             inside = self._inside(words, where, bits)
             pointer = self.let(f"select i1 {inside}, ptr {pointer}, ptr {spare}")
-        found = self.let(f"load i{8 * size}, ptr {pointer}, align {size if size <= 8 else 1}")
-        return self.extended("trunc", found, 8 * size, width)
+        word = self.let(f"load i{8 * size}, ptr {pointer}, align {size if size <= 8 else 1}")
+        return self.extended("trunc", word, 8 * size, width)
 
     def store(self, memory: Expr, address: Expr, where: str, value: str) -> None:
         """Writes a word of a memory, which may be chosen by conditions, at an address that is ``where``."""

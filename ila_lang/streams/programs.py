@@ -30,7 +30,7 @@ from .simulator import CommandStream, Simulator
 
 Words = NDArray[Any]
 _BITS = 64
-_FOUND = "found!"
+_COUNTS = "counts!"
 
 
 class InstanceError(ValueError):
@@ -67,9 +67,9 @@ class Program:
         check_sizes(fragment, sizes)
         known = _survey(fragment)
         used = known.kernel.external_variables()
-        found = np.zeros(1 << _places(known).bit_length(), np.uint64)
-        run_on_arrays(known.kernel, {n: v for n, v in own.items() if n in used}, {_FOUND: found})
-        counts = found.tolist()
+        numbers = np.zeros(1 << _places(known).bit_length(), np.uint64)
+        run_on_arrays(known.kernel, {n: v for n, v in own.items() if n in used}, {_COUNTS: numbers})
+        counts = numbers.tolist()
         reads = {n: c for n, c in zip(known.reads, counts[1:], strict=False) if c}
         writes = {n: c for n, c in zip(known.writes, counts[1 + len(known.reads) :], strict=False) if c}
         return Program(fragment, own, counts[0], reads, writes, known.unknown)
@@ -82,11 +82,11 @@ class Program:
         """The tensors with zeros up to the number of elements that the program reads; missing ones are zeros."""
         filled = dict(tensors)
         for name, count in self.reads.items():
-            given = filled.get(name)
-            if given is None:
+            tensor = filled.get(name)
+            if tensor is None:
                 filled[name] = new_words(self._sort(name), count)
-            elif given.ndim == 1 and len(given) < count:
-                filled[name] = np.pad(given, (0, count - len(given)))
+            elif tensor.ndim == 1 and len(tensor) < count:
+                filled[name] = np.pad(tensor, (0, count - len(tensor)))
         return filled
 
     def run(self, device: Machine, tensors: Mapping[str, Words]) -> dict[str, Words]:
@@ -118,9 +118,9 @@ class Program:
             )
         words = self._words(tensors)
         device = Simulator(self.fragment.ila)
-        found = device.sent_natively(self.fragment, self.sizes, words, self.commands)
-        if found is not None:
-            return found
+        stream = device.sent_natively(self.fragment, self.sizes, words, self.commands)
+        if stream is not None:
+            return stream
         recorder = _Recorder(self.fragment.ila)
         _interpret(self.fragment, self.sizes, words, recorder)
         return CommandStream.of(self.fragment.ila, recorder.sent)
@@ -147,9 +147,9 @@ class Program:
             words[tensor] = self._codes(tensor, tensors[tensor], count)
         for tensor in self.fragment.tensors:
             if tensor in self.writes or tensor not in words:
-                given = words.get(tensor, new_words(self._sort(tensor), 0))
-                own = new_words(self._sort(tensor), max(len(given), self.writes.get(tensor, 0)))
-                own[: len(given)] = given
+                content = words.get(tensor, new_words(self._sort(tensor), 0))
+                own = new_words(self._sort(tensor), max(len(content), self.writes.get(tensor, 0)))
+                own[: len(content)] = content
                 words[tensor] = own
         return words
 
@@ -271,21 +271,21 @@ class _Surveyor:
         writes = tuple(name for is_write, name in self.extents if is_write)
         registers = [self.count, *(self.extents[False, n] for n in reads), *(self.extents[True, n] for n in writes)]
         bits = max(len(registers) - 1, 1).bit_length()
-        found = private_var(_FOUND, mem(bits, _BITS))
+        counts = private_var(_COUNTS, mem(bits, _BITS))
         body = [
             *(Let(register, const(0, _BITS)) for register in registers),
             *body,
-            *(Store(found, const(i, bits), register) for i, register in enumerate(registers)),
+            *(Store(counts, const(i, bits), register) for i, register in enumerate(registers)),
         ]
         return _Survey(Kernel(f"{self.fragment.name}!", "", body), reads, writes, self.unknown)
 
     def _block(self, body: Sequence[Statement]) -> list[Statement]:
-        found: list[Statement] = []
+        statements: list[Statement] = []
         for statement in body:
             _spread(self.answers, [statement])
             for term in terms(statement):
                 if not isinstance(term.sort, MemSort):
-                    found += self._loads(term)
+                    statements += self._loads(term)
             match statement:
                 case For(counter=counter, extent=extent, body=inner):
                     self._require_early(extent, f"Extent of loop {counter.name}")
@@ -293,20 +293,20 @@ class _Surveyor:
                     _spread(self.answers, inner)
                     within = self._block(inner)
                     if within:
-                        found.append(For(counter, extent, tuple(within)))
+                        statements.append(For(counter, extent, tuple(within)))
                 case Let(target=target):
                     if target not in self.late:
-                        found.append(statement)
+                        statements.append(statement)
                 case Load(memory=memory, address=address):
-                    found += self._loads(memory.load(address))
+                    statements += self._loads(memory.load(address))
                 case Store(memory=memory, address=address):
-                    found += self._places(True, memory, address, true)
+                    statements += self._places(True, memory, address, true)
                     self.answers |= _stored([statement])
                 case Command():
-                    found.append(Let(self.count, self.count + 1, update=True))
+                    statements.append(Let(self.count, self.count + 1, update=True))
                     if not self.answers.isdisjoint(variables_of(*terms(statement))):
                         self.unknown = self.unknown or f"Inputs of command '{statement.note}'"
-        return found
+        return statements
 
     def _loads(self, term: Expr) -> Iterator[Statement]:
         """What a term loads from host tensors, where the conditions around it select that."""
@@ -357,10 +357,10 @@ def _stored(body: Sequence[Statement]) -> set[Expr]:
     return {v for s in walk(body) if isinstance(s, Store) for v in variables_of(s.memory)}
 
 
-def _spread(found: set[Expr], body: Sequence[Statement]) -> None:
+def _spread(variables: set[Expr], body: Sequence[Statement]) -> None:
     """Adds the registers whose values depend on these variables."""
     registers = [s for s in walk(body) if isinstance(s, Let | Load)]
     before = -1
-    while before != len(found):
-        before = len(found)
-        found |= {s.target for s in registers if not found.isdisjoint(variables_of(*terms(s)))}
+    while before != len(variables):
+        before = len(variables)
+        variables |= {s.target for s in registers if not variables.isdisjoint(variables_of(*terms(s)))}

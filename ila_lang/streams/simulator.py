@@ -139,8 +139,8 @@ class Simulator(Machine):
     def watch(self, stream: CommandStream, state: str) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
         """As :meth:`execute`: the numbers of the commands that update a state, and its values as rows of bytes."""
         size = -(-self.ila.states[state].width // 8)
-        numbers, found = self._executed(stream, [state])[state]
-        rows = found if found.ndim > 1 else found.astype("<i8").view(np.uint8).reshape(-1, 8)[:, :size]
+        numbers, values = self._executed(stream, [state])[state]
+        rows = values if values.ndim > 1 else values.astype("<i8").view(np.uint8).reshape(-1, 8)[:, :size]
         return numbers, rows
 
     def _executed(self, stream: CommandStream, watch: Sequence[str]) -> dict[str, tuple[Words, Words]]:
@@ -150,16 +150,16 @@ class Simulator(Machine):
         if session is None:
             return self._one_by_one(stream, watch)
         which, states = session.execute(stream.columns, size, stream.command, watch)
-        found, at = {}, 0
+        watched, at = {}, 0
         for name in watch:
             updates = np.array([name in i.updates for i in self.ila.instructions.values()])
             numbers = np.flatnonzero(updates[which]) if size else np.zeros(0, np.int64)
             count = -(-session.device.layout.bits[name] // 64)
             values = np.ascontiguousarray(states[numbers, at : at + count])
             row = row_bytes(self.ila.states[name])
-            found[name] = numbers, values.view(np.uint8)[:, :row] if row else values[:, 0].astype(np.int64)
+            watched[name] = numbers, values.view(np.uint8)[:, :row] if row else values[:, 0].astype(np.int64)
             at += count
-        return found
+        return watched
 
     def _one_by_one(self, stream: CommandStream, watch: Sequence[str]) -> dict[str, tuple[Words, Words]]:
         numbers: dict[str, list[int]] = {name: [] for name in watch}
@@ -170,13 +170,13 @@ class Simulator(Machine):
                 if name in updates:
                     numbers[name].append(number)
                     values[name].append(self.values[name])
-        found = {}
+        watched = {}
         for name in watch:
             row = row_bytes(self.ila.states[name])
             content = b"".join(value.to_bytes(row or 8, "little") for value in map(int, values[name]))
             words = np.frombuffer(content, np.uint8).reshape(-1, row) if row else np.frombuffer(content, "<i8")
-            found[name] = np.array(numbers[name], np.int64), words
-        return found
+            watched[name] = np.array(numbers[name], np.int64), words
+        return watched
 
     def plain_runs(self, stream: CommandStream) -> list[tuple[int, int]]:
         """Ranges of commands of which it is known beforehand that they are accepted and start nothing.

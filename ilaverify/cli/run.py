@@ -106,21 +106,22 @@ def _run_on(cluster: Cluster | None, options: argparse.Namespace) -> int:
     work = load(source)
     loaded = time.perf_counter()
     line = Line(_PROGRESS_SECONDS)
-    found: dict[int, Comparison] = {}
+    comparisons: dict[int, Comparison] = {}
     stopped: BaseException | None = None
     try:
         with closing(parts(work, options.jobs, cluster, results=options.output is not None)) as run:
             for first, part in run:
-                found[first] = part
-                line.show(lambda: f"{sum(p.samples for p in found.values())} of {work.dataset.count} samples")
+                comparisons[first] = part
+                line.show(lambda: f"{sum(p.samples for p in comparisons.values())} of {work.dataset.count} samples")
     except (KeyboardInterrupt, MachinesError) as error:
-        if not found:
+        if not comparisons:
             raise
         stopped = error
     finally:
         line.clear()
-    result = whole(work, found)
-    told = _Told(options, work.compiled, result, work.dataset.count, loaded - started, time.perf_counter() - loaded)
+    result = whole(work, comparisons)
+    loading, running = loaded - started, time.perf_counter() - loaded
+    summary = _Summary(options, work.compiled, result, work.dataset.count, loading, running)
     written = []
     if options.output is not None:
         from reports.certificate import write_atomically
@@ -131,9 +132,9 @@ def _run_on(cluster: Cluster | None, options: argparse.Namespace) -> int:
     if options.commands is not None:
         written.append(_write_commands(options.commands, work))
     if options.json:
-        print(json.dumps({**_json(told), "written": written}, indent=2, sort_keys=True))
+        print(json.dumps({**_json(summary), "written": written}, indent=2, sort_keys=True))
     else:
-        for text in _lines(told):
+        for text in _lines(summary):
             print(text)
         for path in written:
             print(f"written   {path}")
@@ -159,8 +160,8 @@ def _write_commands(directory: Path, work: Work) -> str:
 
 
 @dataclass(frozen=True)
-class _Told:
-    """What is told: a result of some samples ``of`` all, and seconds of loading and of running on the clock."""
+class _Summary:
+    """What is shown: a result of some samples ``of`` all, and seconds of loading and of running on the clock."""
 
     options: argparse.Namespace
     compiled: Compiled
@@ -170,14 +171,14 @@ class _Told:
     running: float
 
 
-def _lines(told: _Told) -> Iterator[str]:
+def _lines(summary: _Summary) -> Iterator[str]:
     from ilaverify.comparison import lines_of
     from rewrites.compiler.artefact.origins import printable
     from rewrites.compiler.artefact.summary import CAVEATS, equality_text
 
-    options, compiled, result = told.options, told.compiled, told.result
-    targets, many = ", ".join(compiled.targets), told.of > 1
-    samples = f", {result.samples} of {told.of} samples" if many else ""
+    options, compiled, result, running = summary.options, summary.compiled, summary.result, summary.running
+    targets, many = ", ".join(compiled.targets), summary.of > 1
+    samples = f", {result.samples} of {summary.of} samples" if many else ""
     yield f"{printable(compiled.model.name)} on {targets}: {len(result.nodes)} operators on accelerators{samples}"
     yield ""
     yield from lines_of(result.nodes, result.samples)
@@ -189,8 +190,8 @@ def _lines(told: _Told) -> Iterator[str]:
         yield f"  {printable(answers.output)}: {answers.text(options.reference)}"
     yield (
         f"time      {result.seconds:.2f} s, accelerators {result.device_seconds:.2f} s of it; "
-        f"loading {told.loading:.2f} s"
-        + (f"; the fastest sample {result.fastest:.3f} s; all, with references, {told.running:.2f} s" if many else "")
+        f"loading {summary.loading:.2f} s"
+        + (f"; the fastest sample {result.fastest:.3f} s; all, with references, {running:.2f} s" if many else "")
     )
     yield ""
     yield f"{UNCHECKED}; ilaverify check {printable(str(options.directory))} does"
@@ -239,16 +240,16 @@ def _lines(told: _Told) -> Iterator[str]:
         )
 
 
-def _json(told: _Told) -> Mapping[str, Any]:
-    compiled, result = told.compiled, told.result
+def _json(summary: _Summary) -> Mapping[str, Any]:
+    compiled, result = summary.compiled, summary.result
     outside = result.first_outside
     return {
         "schema": RESULT_SCHEMA,
         "model": compiled.model.name,
         "digest": compiled.digest,
         "targets": list(compiled.targets),
-        "reference": told.options.reference,
-        "samples": {"number": told.of, "done": result.samples},
+        "reference": summary.options.reference,
+        "samples": {"number": summary.of, "done": result.samples},
         "operators": [n.as_json() for n in result.nodes],
         "outputs": [o.as_json() for o in result.outputs],
         "answers": [asdict(a) for a in result.answers],
@@ -261,6 +262,6 @@ def _json(told: _Told) -> Mapping[str, Any]:
         "seconds": round(result.seconds, 4),
         "accelerator_seconds": round(result.device_seconds, 4),
         "fastest_seconds": round(result.fastest, 4),
-        "loading_seconds": round(told.loading, 4),
-        "running_seconds": round(told.running, 4),
+        "loading_seconds": round(summary.loading, 4),
+        "running_seconds": round(summary.running, 4),
     }

@@ -78,7 +78,7 @@ class Work:
     def measure(self, first: int, last: int, results: bool) -> str:
         """The comparison of samples ``first`` to ``last - 1`` as text, with ``results``, or the problem with one."""
         compiled, data = self.compiled, self.dataset
-        found: list[Comparison] = []
+        comparisons: list[Comparison] = []
         for number in range(first, last):
             try:
                 inputs = data.sample(number)
@@ -95,10 +95,10 @@ class Work:
                 )
             except (ArtefactError, GraphError, UsageError) as error:
                 return json.dumps({"problem": f"sample {number}: {error}" if data.count > 1 else str(error)})
-            found.append(one if results else replace(one, results={}))
-        kept = {name: np.stack([one.results[name] for one in found]) for name in found[0].results}
+            comparisons.append(one if results else replace(one, results={}))
+        kept = {name: np.stack([one.results[name] for one in comparisons]) for name in comparisons[0].results}
         outputs = base64.b64encode(npz_bytes(kept)).decode()
-        return json.dumps({"comparison": reduce(Comparison.joined, found).as_json(), "results": outputs})
+        return json.dumps({"comparison": reduce(Comparison.joined, comparisons).as_json(), "results": outputs})
 
 
 _loaded: dict[str, Work] = {}
@@ -123,9 +123,9 @@ def load(source: Source) -> Work:
     if len(labels) > 1:
         raise UsageError(f"{source.labels}: labels must be one array, not {', '.join(labels)}")
     names = [name for name in (source.directory, source.inputs, source.labels) if name is not None]
-    for name, digest, wanted in zip(names, digests, source.digests, strict=False):
-        if digest != wanted:
-            raise UsageError(f"{name} must have the digest {wanted[:12]}, as where the run began, not {digest[:12]}")
+    for name, digest, expected in zip(names, digests, source.digests, strict=False):
+        if digest != expected:
+            raise UsageError(f"{name} must have the digest {expected[:12]}, as where the run began, not {digest[:12]}")
     dataset = dataset_of(compiled.graph, inputs, next(iter(labels.values()), None))
     return Work(compiled, dataset, source.reference, replace(source, digests=tuple(digests)))
 
@@ -187,19 +187,20 @@ def parts(
 
 
 def _part(first: int, text: str) -> tuple[int, Comparison]:
-    told = json.loads(text)
-    if "problem" in told:
-        raise UsageError(told["problem"])
-    results = arrays_of("results", base64.b64decode(told["results"]))
-    return first, replace(Comparison.from_json(told["comparison"]), results=results)
+    answer = json.loads(text)
+    if "problem" in answer:
+        raise UsageError(answer["problem"])
+    results = arrays_of("results", base64.b64decode(answer["results"]))
+    return first, replace(Comparison.from_json(answer["comparison"]), results=results)
 
 
-def whole(work: Work, found: Mapping[int, Comparison]) -> Comparison:
+def whole(work: Work, comparisons: Mapping[int, Comparison]) -> Comparison:
     """One comparison from those of parts, by their first sample.
 
     Results are of samples in their order; where some are missing, ``samples`` has the numbers of those that are there.
     """
-    ordered = [found[first] for first in sorted(found)]
+    firsts = sorted(comparisons)
+    ordered = [comparisons[first] for first in firsts]
     graph = work.compiled.graph
     results = {
         name: stacked(
@@ -209,5 +210,5 @@ def whole(work: Work, found: Mapping[int, Comparison]) -> Comparison:
     }
     joined = reduce(Comparison.joined, ordered)
     if results and joined.samples < work.dataset.count:
-        results["samples"] = np.concatenate([first + np.arange(found[first].samples) for first in sorted(found)])
+        results["samples"] = np.concatenate([first + np.arange(comparisons[first].samples) for first in firsts])
     return replace(joined, results=results)
