@@ -90,13 +90,13 @@ def _command(ila: Ila, number: int, entry: Any) -> dict[str, int]:
     return {name: _value(number, name, entry.get(name, 0), ila.inputs[name].sort) for name in ila.inputs}
 
 
-def _value(number: int, name: str, given: Any, sort: object) -> int:
-    value = int(given, 16) if isinstance(given, str) and _HEX.fullmatch(given) else given
+def _value(number: int, name: str, entry: Any, sort: object) -> int:
+    value = int(entry, 16) if isinstance(entry, str) and _HEX.fullmatch(entry) else entry
     bits = 1 if sort == BOOL else sort.width if isinstance(sort, BvSort) else 0
     if not isinstance(value, int) or not 0 <= value < 1 << bits:
         raise ProgramError(
             f'{name} of command {number} must be a number of {bits} bit{"s" * (bits > 1)}, such as 1 or "0x1", not '
-            f"{json.dumps(given):.60}"
+            f"{json.dumps(entry):.60}"
         )
     return int(value)
 

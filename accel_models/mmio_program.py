@@ -288,8 +288,8 @@ def _newer_command(number: int, entry: dict[str, object], example: str) -> Progr
         return ProgramCommand("W", *_numbers(number, entry, example, with_data=True))
     if mode == "R":
         return ProgramCommand("R", *_numbers(number, entry, example, with_data=False))
-    given = json.dumps(mode) if "mode" in entry else "missing"
-    raise ProgramError(f'mode of command {number} must be "W" (write), "R" (read) or "Q" (wait), not {given}; set it')
+    text = json.dumps(mode) if "mode" in entry else "missing"
+    raise ProgramError(f'mode of command {number} must be "W" (write), "R" (read) or "Q" (wait), not {text}; set it')
 
 
 def _older_command(number: int, entry: dict[str, object], example: str) -> ProgramCommand:

@@ -44,10 +44,10 @@ def main() -> int:
             for how, options in (("pool", ["--jobs", str(WORKERS)]), ("cluster", ["--cluster", cluster.address])):
                 store = Path(folder) / f"{how}{pair}.sqlite3"
                 before = processor_seconds(cluster)
-                seconds, own, said = proved(names, store, *options)
+                seconds, own, claims = proved(names, store, *options)
                 cpu = own + processor_seconds(cluster) - before
-                runs.append({"how": how, "seconds": round(seconds, 2), "cpu": round(cpu, 2), "claims": said})
-                print(f"{how:<8} {seconds:7.1f} s  {cpu:7.1f} s of processors  {len(said)} claims", flush=True)
+                runs.append({"how": how, "seconds": round(seconds, 2), "cpu": round(cpu, 2), "claims": claims})
+                print(f"{how:<8} {seconds:7.1f} s  {cpu:7.1f} s of processors  {len(claims)} claims", flush=True)
         sizes = sizes_of(runs[-1]["claims"], store)
         empty = empty_tasks(cluster)
     content = {
@@ -112,12 +112,12 @@ def seconds_of(name: str) -> str:
 def empty_tasks(cluster: DaskCluster) -> dict[str, Any]:
     """Milliseconds for each task that does nothing, by the pool and on the cluster: of the clock, and of processors."""
     tasks = [Task(str(k), partial(textwrap.dedent, "x")) for k in range(EMPTY)]
-    found: dict[str, Any] = {"pool": [], "cluster": []}
+    measurements: dict[str, Any] = {"pool": [], "cluster": []}
     with Cluster(cluster.address) as client:
         for _ in range(PAIRS):
             for how, run in (("pool", partial(run_tasks, jobs=WORKERS)), ("cluster", client.run_tasks)):
-                found[how].append(measured(partial(run, tasks, timeout=60, memory=4096), cluster))
-    return found
+                measurements[how].append(measured(partial(run, tasks, timeout=60, memory=4096), cluster))
+    return measurements
 
 
 def measured(run: Callable[[], Sequence[Ended]], cluster: DaskCluster) -> list[float]:

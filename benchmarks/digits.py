@@ -101,18 +101,18 @@ def measure(name: str, proofs: Path, count: int | None = None) -> dict[str, Any]
     running = time.process_time() - start
     nodes = []
     for image in images[:CHECKED]:
-        given = {"image": image[None]}
-        told = compare(
-            compiled.graph, compiled.implementations, given, devices=devices, certified=compiled.proof.certificates
+        inputs = {"image": image[None]}
+        comparison = compare(
+            compiled.graph, compiled.implementations, inputs, devices=devices, certified=compiled.proof.certificates
         )
-        nodes += told.nodes
-    found = np.array(scores)
-    answers = found.argmax(axis=1)
+        nodes += comparison.nodes
+    values = np.array(scores)
+    answers = values.argmax(axis=1)
     return {
         "row": name,
         "right": int((answers == labels).sum()),
         "as_host": int((answers == reference.argmax(axis=1)).sum()),
-        "largest_error": float(f"{np.abs(found - reference).max():.3g}"),
+        "largest_error": float(f"{np.abs(values - reference).max():.3g}"),
         "nodes": len(compiled.implementations),
         "programs": sum(len(i.calls) for i in compiled.implementations.values()),
         "saturated": saturated,
@@ -174,14 +174,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.print:
             print(json.dumps(measure(options.print, proofs)))
             return 0
-        found = {row["row"]: row for row in _recorded().get("rows", [])} if options.row else {}
+        rows = {row["row"]: row for row in _recorded().get("rows", [])} if options.row else {}
         for name in chosen:
             command = [sys.executable, "-m", "benchmarks.digits", "--print", name, "--proofs", str(proofs)]
             one_thread = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}  # read when NumPy is loaded
             done = subprocess.run(command, env=one_thread, stdout=subprocess.PIPE, text=True, check=True)
-            found[name] = json.loads(done.stdout)
-            print({k: v for k, v in found[name].items() if k != "answers"}, flush=True)
-            _write(found)
+            rows[name] = json.loads(done.stdout)
+            print({k: v for k, v in rows[name].items() if k != "answers"}, flush=True)
+            _write(rows)
     return 0
 
 
@@ -190,14 +190,14 @@ def _recorded() -> dict[str, Any]:
     return json.loads(path.read_text()) if path.exists() else {}
 
 
-def _write(found: Mapping[str, Any]) -> None:
+def _write(rows: Mapping[str, Any]) -> None:
     packages = {n: version(n) for n in ("onnx", "onnxruntime")}
     content = {
         "command": "python -m benchmarks.digits",
         "machine": machine() | packages,
         "images": len(load().test_labels),
         "host": host_row(),
-        "rows": [found[name] for name in ROWS if name in found],
+        "rows": [rows[name] for name in ROWS if name in rows],
     }
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "digits.json").write_text(json.dumps(content, indent=2) + "\n")

@@ -29,8 +29,8 @@ REPEATS = 3
 
 def models() -> dict[str, Callable[[], onnx.ModelProto]]:
     """The models, the six applications of the paper first."""
-    found: dict[str, Callable[[], onnx.ModelProto]] = {n: lambda a=a: a.build(0) for n, a in APPLICATIONS.items()}  # type: ignore[misc]
-    return found | {n: lambda n=n: before_softmax(shipped(n)) for n in SHIPPED}  # type: ignore[misc]
+    models: dict[str, Callable[[], onnx.ModelProto]] = {n: lambda a=a: a.build(0) for n, a in APPLICATIONS.items()}  # type: ignore[misc]
+    return models | {n: lambda n=n: before_softmax(shipped(n)) for n in SHIPPED}  # type: ignore[misc]
 
 
 def before_softmax(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -72,20 +72,20 @@ def measure(name: str, model: onnx.ModelProto) -> dict[str, Any]:
     graph = import_model(model)
     imported = time.process_time() - start
     inputs = inputs_of(graph)
-    seconds, found = shortest(lambda: run(graph, inputs))
+    seconds, outputs = shortest(lambda: run(graph, inputs))
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     reference, expected = shortest(lambda: session.run(None, inputs))
-    (value,), (wanted,) = found.values(), expected
+    (value,), (reference_value,) = outputs.values(), expected
     return {
         "model": name,
         "nodes": len(graph.nodes),
         "import_s": round(imported, 2),
         "run_s": round(seconds, 3),
         "onnxruntime_s": round(reference, 3),
-        "difference": float(f"{np.abs(value - wanted).max() / np.abs(wanted).max():.1e}"),
+        "difference": float(f"{np.abs(value - reference_value).max() / np.abs(reference_value).max():.1e}"),
     }
 
 

@@ -55,26 +55,26 @@ def main() -> int:
         }
         for label, arguments in commands.items():
             seconds, code, output = run(*arguments, "--jobs", JOBS)
-            said = json.loads(output)
+            report = json.loads(output)
             if arguments[0] == "prove":
-                claims = claims or said["claims"]
-                right = sum(c["as_expected"] for c in said["claims"])
-                answers = f"{right} of {len(said['claims'])} as expected"
+                claims = claims or report["claims"]
+                right = sum(c["as_expected"] for c in report["claims"])
+                answers = f"{right} of {len(report['claims'])} as expected"
             else:
-                answers = f"{sum(c['accepted'] for c in said)} of {len(said)} accepted"
+                answers = f"{sum(c['accepted'] for c in report)} of {len(report)} accepted"
             totals[label] = {"seconds": round(seconds, 1), "exit": code, "answers": answers}
             print(f"{label:<43} {seconds:8.1f} s  (target {TARGETS[label]:.0f} s)  {answers}", flush=True)
     mappings = [c for c in claims if c["kind"] == "mapping" and c["status"] == "PROVED"]
-    told = [{k: c[k] for k in ("name", "method", "obligations", "seconds")} for c in mappings]
+    rows = [{k: c[k] for k in ("name", "method", "obligations", "seconds")} for c in mappings]
     counts = Counter(f"{c['kind']} {c['status']}" for c in claims)
     RESULTS.mkdir(exist_ok=True)
     record = {
         "command": "python -m benchmarks.proofs", "machine": machine(), "jobs": int(JOBS), "totals": totals,
-        "claims": dict(sorted(counts.items())), "mappings": told,
+        "claims": dict(sorted(counts.items())), "mappings": rows,
     }  # fmt: skip
     (RESULTS / "proofs.json").write_text(json.dumps(record, indent=2) + "\n")
-    (RESULTS / "proofs.md").write_text(show(totals, told, counts))
-    draw(told, RESULTS / "proofs.svg")
+    (RESULTS / "proofs.md").write_text(show(totals, rows, counts))
+    draw(rows, RESULTS / "proofs.svg")
     return 0 if all(t["exit"] == 0 for t in totals.values()) else 1
 
 

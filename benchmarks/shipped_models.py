@@ -36,8 +36,8 @@ def command(*arguments: str) -> tuple[float, dict[str, Any]]:
         raise RuntimeError(
             f"ilaverify {' '.join(arguments)} must succeed, not exit with {done.returncode}: {done.stderr}"
         )
-    found: dict[str, Any] = json.loads(done.stdout)
-    return time.perf_counter() - start, found
+    report: dict[str, Any] = json.loads(done.stdout)
+    return time.perf_counter() - start, report
 
 
 def measure(name: str, proofs: Path) -> dict[str, Any]:
@@ -47,15 +47,15 @@ def measure(name: str, proofs: Path) -> dict[str, Any]:
         subprocess.run(
             [sys.executable, "-m", "examples.models", name, "-o", str(model)], check=True, capture_output=True
         )
-        given = ("--target", TARGETS, "--proofs", str(proofs), "-o", str(compiled))
-        compiling, made = command("compile", str(model), *given)
+        options = ("--target", TARGETS, "--proofs", str(proofs), "-o", str(compiled))
+        compiling, compilation = command("compile", str(model), *options)
         size = sum(p.stat().st_size for p in compiled.rglob("*") if p.is_file())
         running, ran = command("run", str(compiled), "--random", "1", "--seed", "1", "--reference", "onnxruntime")
     operators = ran["operators"]
     return {
         "name": name,
-        "nodes": len(made["accelerated"]),
-        "programs": sum(a["programs"] for a in made["accelerated"]),
+        "nodes": len(compilation["accelerated"]),
+        "programs": sum(a["programs"] for a in compilation["accelerated"]),
         "within": sum(o["inside"] is True for o in operators),
         "beyond": sum(o["inside"] is False for o in operators),
         "error": max(o["error"] / o["largest_of_reference"] for o in ran["outputs"]),
@@ -63,7 +63,7 @@ def measure(name: str, proofs: Path) -> dict[str, Any]:
         "compile": compiling,
         "run": running,
         "simulated": ran["accelerator_seconds"],
-        "host": {f"{h['operator']}: {h['reason']}": h["count"] for h in made["host"]},
+        "host": {f"{h['operator']}: {h['reason']}": h["count"] for h in compilation["host"]},
     }
 
 

@@ -84,7 +84,7 @@ def measure(application: str, proofs: Path) -> dict[str, Any]:
     opened = time.perf_counter()
     whole = offload(graph, gate, targets, Settings(implementable=implementable))
     seconds, used = time.perf_counter() - start, time.process_time() - used
-    found: dict[str, Any] = {
+    row: dict[str, Any] = {
         "nodes": sum(graph.operators().values()),
         "model_nodes": len(model.graph.node),
         "seconds": round(seconds, 1),
@@ -94,16 +94,16 @@ def measure(application: str, proofs: Path) -> dict[str, Any]:
         "saturation": whole.saturation.stop.value,
         "optimal": whole.optimal,
         "left_out": dict(gate.left_out),
-        "targets": {"all": _told(whole)},
+        "targets": {"all": _figures(whole)},
     }
     for target in targets:
         exact = offload(graph, gate, [target], Settings(flexible=False, implementable=implementable))
         flexible = offload(graph, gate, [target], Settings(implementable=implementable))
-        found["targets"][target.name] = {"exact": _told(exact), "flexible": _told(flexible)}
-    return found
+        row["targets"][target.name] = {"exact": _figures(exact), "flexible": _figures(flexible)}
+    return row
 
 
-def _told(result: Any) -> dict[str, Any]:
+def _figures(result: Any) -> dict[str, Any]:
     return {
         "invocations": sum(result.invocations.values()),
         "operators": result.invocations,
@@ -113,26 +113,26 @@ def _told(result: Any) -> dict[str, Any]:
     }
 
 
-def table(found: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def table(rows: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Both tables as Markdown."""
-    names = list(found)
+    names = list(rows)
     lines = [
         "Invocations with exact / flexible matching; in brackets the paper's.",
         "",
         "| | " + " | ".join(names) + " |",
         "|---|" + "---|" * len(names),
         "| operators before (paper: of Relay) | "
-        + " | ".join(f"{found[n]['nodes']} ({PAPER_OPERATORS[n]})" for n in names)
+        + " | ".join(f"{rows[n]['nodes']} ({PAPER_OPERATORS[n]})" for n in names)
         + " |",
     ]
     for target, paper in PAPER.items():
         cells = []
         for name in names:
-            own = found[name]["targets"][target]
+            own = rows[name]["targets"][target]
             exact, flexible = own["exact"]["invocations"], own["flexible"]["invocations"]
             cells.append(f"**{exact}/{flexible}** ({paper[name][0]}/{paper[name][1]})")
         lines.append(f"| {target} | " + " | ".join(cells) + " |")
-    seconds = " | ".join(str(found[n]["processor_seconds"]) for n in names)
+    seconds = " | ".join(str(rows[n]["processor_seconds"]) for n in names)
     lines.append(f"| processor seconds, for all three | {seconds} |")
     lines += [
         "",
@@ -142,12 +142,12 @@ def table(found: Mapping[str, Mapping[str, Any]]) -> list[str]:
     lines += ["| application | target | accelerator operators | host | most of it |", "|---|---|---|---|---|"]
     for name in names:
         for target in (*PAPER, "all"):
-            own = found[name]["targets"][target]
-            told = own.get("flexible", own)
-            operators = ", ".join(f"{n} {o}" for o, n in told["operators"].items()) or "none"
-            host = told["host"]
+            own = rows[name]["targets"][target]
+            figures = own.get("flexible", own)
+            operators = ", ".join(f"{n} {o}" for o, n in figures["operators"].items()) or "none"
+            host = figures["host"]
             most = f"{host[0][1]} {host[0][0]}: {host[0][3]}" if host else ""
-            lines.append(f"| {name} | {target} | {operators} | {told['host_multiply_accumulates']:,} | {most} |")
+            lines.append(f"| {name} | {target} | {operators} | {figures['host_multiply_accumulates']:,} | {most} |")
     return lines
 
 
@@ -156,18 +156,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--proofs", type=Path, required=True, help="certificates, as ilaverify prove -o writes them")
     parser.add_argument("--application", action="append", choices=list(PAPER_OPERATORS), help="default: all")
-    given = parser.parse_args(arguments)
-    found: dict[str, dict[str, Any]] = {}
-    for name in given.application or PAPER_OPERATORS:
+    options = parser.parse_args(arguments)
+    rows: dict[str, dict[str, Any]] = {}
+    for name in options.application or PAPER_OPERATORS:
         print(f"{name} ...", file=sys.stderr, flush=True)
-        found[name] = measure(name, given.proofs)
-    lines = table(found)
+        rows[name] = measure(name, options.proofs)
+    lines = table(rows)
     print("\n".join(lines))
-    if given.application is None:
-        _write(found, lines)
+    if options.application is None:
+        _write(rows, lines)
     short = [
         f"{name} on {target}: {own} where the paper has {PAPER[target][name][1]}"
-        for name, one in found.items()
+        for name, one in rows.items()
         for target in PAPER
         if (own := one["targets"][target]["flexible"]["invocations"]) < PAPER[target][name][1]
     ]
@@ -176,10 +176,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(bool(short))
 
 
-def _write(found: Mapping[str, Mapping[str, Any]], lines: Sequence[str]) -> None:
+def _write(rows: Mapping[str, Mapping[str, Any]], lines: Sequence[str]) -> None:
     machine = {"machine": platform.machine(), "python": platform.python_version(), "processors": _processors()}
     RESULTS.mkdir(exist_ok=True)
-    document = {"measured_on": machine, "applications": found}
+    document = {"measured_on": machine, "applications": rows}
     (RESULTS / "table1.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     (RESULTS / "table1.md").write_text("\n".join(["# Table 1", "", *lines, ""]), encoding="utf-8")
     before, rest = PAGE.read_text(encoding="utf-8").split(MARKERS[0])

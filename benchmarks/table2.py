@@ -281,11 +281,11 @@ def normal(generator: np.random.Generator, *shape: int) -> Reals:
 
 def variations(inputs: int) -> dict[str, dict[str, Errors]]:
     """Errors under other data, sizes and options: the evidence for why figures differ."""
-    found: dict[str, dict[str, Errors]] = {}
+    groups: dict[str, dict[str, Errors]] = {}
 
     def add(group: str, name: str, run: Callable[[np.random.Generator], Errors]) -> None:
-        found.setdefault(group, {})[name] = run(generator_of(f"{group}: {name}", 0))
-        print(f"{group}: {name}  {summary(found[group][name])}", flush=True)
+        groups.setdefault(group, {})[name] = run(generator_of(f"{group}: {name}", 0))
+        print(f"{group}: {name}  {summary(groups[group][name])}", flush=True)
 
     for data, draw in (("uniform", uniform), ("normal", normal)):
         for title, run in (("MaxPool", pool("max")), ("MeanPool", pool("mean")), ("LayerNorm", layer_norm)):
@@ -319,9 +319,9 @@ def variations(inputs: int) -> dict[str, dict[str, Errors]]:
     for bias, saturation in ((2, "2022"), (2, "pre2022"), (3, "2022")):
         steps = lstm_steps(generator_of("LSTM by timestep", 0), 64, min(inputs, 20), 10, bias, saturation)
         group = f"LSTM by timestep, n = 64, bias of the states {bias}, saturation of {saturation}"
-        found[group] = {f"timestep {t}": errors for t, errors in enumerate(steps)}
+        groups[group] = {f"timestep {t}": errors for t, errors in enumerate(steps)}
         print(f"{group}: " + ", ".join(f"{100 * np.mean(e['arithmetic']):.1f} %" for e in steps), flush=True)
-    return found
+    return groups
 
 
 # -- running and showing --------------------------------------------------------------------------------
@@ -337,9 +337,9 @@ def summary(errors: Errors) -> str:
 
 def figure(values: Sequence[float]) -> str:
     """Mean and deviation in percent."""
-    found = statistics_of(values)
-    assert found is not None
-    return f"{100 * found.mean:.2f} ± {100 * found.deviation:.2f} %"
+    statistics = statistics_of(values)
+    assert statistics is not None
+    return f"{100 * statistics.mean:.2f} ± {100 * statistics.deviation:.2f} %"
 
 
 def worst(values: Sequence[float]) -> str:

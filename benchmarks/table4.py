@@ -89,17 +89,17 @@ def _accuracy(name: str, proofs: Path) -> dict[str, Any]:
     for design, options in DESIGNS.items():
         request = Request(FILE, DIGITS[name], proofs, {"batch": 1}, calibration, options=options)
         compiled = compile_model(request, entries)
-        told = ilaverify.run(compiled, {"image": images}, labels=digits.test_labels)
-        (answers,) = told.answers
+        comparison = ilaverify.run(compiled, {"image": images}, labels=digits.test_labels)
+        (answers,) = comparison.answers
         devices, start = Devices(), time.process_time()
         for image in images:
             _run(compiled, {"image": image[None]}, devices)
-        row |= {"images": told.samples, "reference": answers.reference_as_labelled}
+        row |= {"images": comparison.samples, "reference": answers.reference_as_labelled}
         row[design] = {
             "right": answers.as_labelled,
             "as_reference": answers.as_reference,
-            "beyond_bound": sum(node.inside is False for node in told.nodes),
-            "image": (time.process_time() - start) / told.samples,
+            "beyond_bound": sum(node.inside is False for node in comparison.nodes),
+            "image": (time.process_time() - start) / comparison.samples,
         }
     return row
 
@@ -120,16 +120,16 @@ def _times(name: str, proofs: Path) -> dict[str, Any]:
     devices, errors, seconds = Devices(), [0.0], []
     for seed in range(1 + REPEATS):
         inputs, start = inputs_of(compiled.graph, seed), time.process_time()
-        found = _run(compiled, inputs, devices)
+        outputs = _run(compiled, inputs, devices)
         seconds.append(time.process_time() - start)
         if seed == 0:
-            first = found
+            first = outputs
     if not all(
         np.array_equal(first[name], again)
         for name, again in _run(compiled, inputs_of(compiled.graph, 0), devices, errors).items()
     ):
         raise RuntimeError(f"Runs of {name} on the same data must give the same result; report this as a fault")
-    programs = [program for made in compiled.programs.values() for program in made]
+    programs = [program for of_node in compiled.programs.values() for program in of_node]
     return {
         "name": name,
         "targets": list(model.targets),
@@ -149,14 +149,14 @@ def _run(
     compiled: Compiled, inputs: Mapping[str, Any], devices: Devices, errors: list[float] | None = None
 ) -> dict[int, Any]:
     """The outputs of a run; the relative error of each accelerator operator goes to ``errors``."""
-    outputs, found = set(compiled.graph.outputs.values()), {}
+    outputs, values = set(compiled.graph.outputs.values()), {}
     for ran in run_compiled(compiled.graph, compiled.implementations, inputs, devices):
         if ran.number in outputs:
-            found[ran.number] = ran.value
+            values[ran.number] = ran.value
         if errors is not None and ran.executed is not None:
             exact = run_node(compiled.graph.nodes[ran.number], ran.operands)
             errors.append(float(np.abs(ran.value - exact).max() / np.abs(exact).max()))
-    return found
+    return values
 
 
 def tables(rows: list[dict[str, Any]]) -> str:
@@ -194,14 +194,14 @@ def main(arguments: list[str]) -> int:
         print(json.dumps(measure(options.print, options.proofs)))
         return 0
     path = RESULTS / "table4.json"
-    found = {row["name"]: row for row in json.loads(path.read_text())["rows"]} if options.row else {}
+    measured = {row["name"]: row for row in json.loads(path.read_text())["rows"]} if options.row else {}
     single = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     for name in options.row or names:
         command = [sys.executable, "-m", "benchmarks.table4", str(options.proofs), "--print", name]
         done = subprocess.run(command, env=os.environ | single, check=True, stdout=subprocess.PIPE, text=True)
-        found[name] = json.loads(done.stdout)
-        print(json.dumps(found[name]), flush=True)
-    rows = [found[name] for name in names if name in found]
+        measured[name] = json.loads(done.stdout)
+        print(json.dumps(measured[name]), flush=True)
+    rows = [measured[name] for name in names if name in measured]
     content = {"command": "python -m benchmarks.table4 PROOFS", "machine": machine(), "rows": rows}
     path.write_text(json.dumps(content, indent=2) + "\n")
     note = "\n".join((__doc__ or "").strip().splitlines()[2:])

@@ -39,14 +39,14 @@ def settled(
 
     yield lambda cell, _: _distinct(seed, cell) if cell.side == "input" else reset(cell)
     yield small
-    for given in operands:
-        for turn in range(len(given) + 1):
+    for numbers in operands:
+        for turn in range(len(numbers) + 1):
 
-            def applied(cell: Cell, _: int, given: Sequence[int] = given, turn: int = turn) -> int:
+            def applied(cell: Cell, _: int, numbers: Sequence[int] = numbers, turn: int = turn) -> int:
                 if cell.side != "input":
                     return reset(cell)
-                place = tensors.index(cell.owner) + turn if turn < len(given) else _mixed(seed, turn, cell)
-                return given[place % len(given)]
+                place = tensors.index(cell.owner) + turn if turn < len(numbers) else _mixed(seed, turn, cell)
+                return numbers[place % len(numbers)]
 
             yield applied
 

@@ -125,7 +125,7 @@ def placed(mapping: TensorMapping, counterexample: Counterexample) -> Counterexa
 def of_shape(mapping: TensorMapping, sizes: Mapping[str, int], shape: tuple[int, ...]) -> bool:
     """Whether sizes are those of a shape, but for parameters that no shape decides."""
     try:
-        given = mapping.sizes_for(shape)
+        expected = mapping.sizes_for(shape)
     except (SizeError, ArithmeticError):
         return False
-    return all(sizes[name] == given[name] for name in mapping.shape_parameters or given)
+    return all(sizes[name] == expected[name] for name in mapping.shape_parameters or expected)

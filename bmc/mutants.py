@@ -92,8 +92,8 @@ class _Body:
             changed = _changed(term, draw)
             if changed is None:
                 return None
-            said, other = changed
-            what, body = f"{what}: {said}", _replaced(self.kernel.body, path, 1, [put(other)])
+            text, other = changed
+            what, body = f"{what}: {text}", _replaced(self.kernel.body, path, 1, [put(other)])
         kernel = Kernel(self.kernel.name, self.kernel.doc, body, dict(self.kernel.on_done))
         shown = show_statements([statement])[0].rstrip(":")
         return Mutant(f"{self.where}, {_short(shown)}: {what}", self.put(kernel))
@@ -113,8 +113,8 @@ class _Terms:
         change = _changed(self.terms[name], draw)
         if change is None:
             return None
-        said, term = change
-        return Mutant(f"{self.where}, {name}: {said}", self.put(name, term))
+        text, term = change
+        return Mutant(f"{self.where}, {name}: {text}", self.put(name, term))
 
 
 def _parts(mapping: TensorMapping, side: str) -> Iterator[_Body | _Terms]:

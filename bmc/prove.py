@@ -82,9 +82,9 @@ def prove(
     if memory not in ("resolved", "arrays"):
         raise ValueError(f"memory must be resolved or arrays, not {memory!r}")
     shape = sizes if isinstance(sizes, tuple) else None
-    given = dict(mapping.sizes_for(sizes)) if isinstance(sizes, tuple) else dict(sizes)
-    mapping.require(given)
-    return Attempt(mapping, given, discharger or Discharger(timeout=timeout), data, memory, timeout).verdict(
+    values = dict(mapping.sizes_for(sizes)) if isinstance(sizes, tuple) else dict(sizes)
+    mapping.require(values)
+    return Attempt(mapping, values, discharger or Discharger(timeout=timeout), data, memory, timeout).verdict(
         shape, search_seconds
     )
 
@@ -136,7 +136,7 @@ class Try:
     """One of the two interpretations of data functions under "auto": its outcome, and the seconds it took."""
 
     data: Interpretation
-    said: str
+    reason: str
     seconds: float
 
 
@@ -207,7 +207,7 @@ class Attempt:
             self.tries.append(Try(Interpretation.BITS, reason or "all obligations were discharged", seconds))
             self.details["tries"] = self.tries
             if reason:
-                reason = f"with functions uninterpreted, {first.said}; bit by bit, {reason}"
+                reason = f"with functions uninterpreted, {first.reason}; bit by bit, {reason}"
         return status, reason
 
     def undecided(self, error: NotDischarged) -> tuple[Status, str]:

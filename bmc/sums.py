@@ -62,10 +62,10 @@ def claim_of(mapping: TensorMapping, shape: tuple[int, ...]) -> Claim:
 def _attempt(
     mapping: TensorMapping, sizes: Mapping[str, int] | tuple[int, ...], discharger: Discharger, timeout: float
 ) -> _Attempt:
-    given = dict(mapping.sizes_for(sizes)) if isinstance(sizes, tuple) else dict(sizes)
-    mapping.require(given)
+    values = dict(mapping.sizes_for(sizes)) if isinstance(sizes, tuple) else dict(sizes)
+    mapping.require(values)
     interpretations = [Interpretation.UNINTERPRETED]
-    return _Attempt(mapping, given, discharger, "uninterpreted", "resolved", timeout, interpretations=interpretations)
+    return _Attempt(mapping, values, discharger, "uninterpreted", "resolved", timeout, interpretations=interpretations)
 
 
 @dataclass

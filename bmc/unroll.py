@@ -313,10 +313,10 @@ class _Executor:
                 return store
             case Command(inputs=inputs):
                 names = [n for n, _ in inputs]
-                given = self.terms([v for _, v in inputs], "an address")
+                operands = self.terms([v for _, v in inputs], "an address")
 
                 def command(values: Values) -> None:
-                    self.step(dict(zip(names, given(values, memories), strict=True)))
+                    self.step(dict(zip(names, operands(values, memories), strict=True)))
 
                 return command
 
@@ -334,11 +334,11 @@ class _Executor:
 
         return run
 
-    def step(self, given: Mapping[str, Value]) -> None:
+    def step(self, operands: Mapping[str, Value]) -> None:
         """One command, and the kernel it starts."""
         side, ila = self.side, self.ila
         side.commands += 1
-        inputs = {variable: given.get(name, 0) for name, variable in ila.inputs.items()}
+        inputs = {variable: operands.get(name, 0) for name, variable in ila.inputs.items()}
         valid, *decoded = self.decode({**side.values, **inputs}, side.memories)
         if not known(valid, f"validity of command {side.commands} of {side.fragment.name}"):
             raise Unsupported(f"command {side.commands} of {side.fragment.name} is not valid")

@@ -62,9 +62,9 @@ def run_case(case: Any, *, by_definition: Sequence[bool] = (False, True)) -> Out
     nodes = tuple(sorted({f"{n.domain}.{n.op_type}" if n.domain else n.op_type for n in case.model.graph.node}))
     operators: set[str] = set()
     names: set[str] = set()
-    for given, expected in case.data_sets:
+    for data, expected in case.data_sets:
         try:
-            inputs = {i.name: _array(i.name, v) for i, v in zip(case.model.graph.input, given, strict=False)}
+            inputs = {i.name: _array(i.name, v) for i, v in zip(case.model.graph.input, data, strict=False)}
             graph, bound = _import(case.model, inputs)
         except GraphError as error:
             return Outcome(case.name, nodes, "unsupported", str(error))

@@ -78,10 +78,10 @@ class Reduction:
     def __post_init__(self) -> None:
         sorts = [p.sort for p in self.operator.params]
         if len(sorts) != 2 or any(s != self.operator.result for s in sorts) or not isinstance(sorts[0], BvSort):
-            given = f"({', '.join(map(str, sorts))}) -> {self.operator.result}"
+            signature = f"({', '.join(map(str, sorts))}) -> {self.operator.result}"
             raise TypeError(
                 f"Operator {self.operator.name} of a reduction must add two bit-vectors of one width to a third one, "
-                f"not {given}"
+                f"not {signature}"
             )
         if self.unit is not None and not 0 <= self.unit < 1 << sorts[0].width:
             raise ValueError(f"Unit of reduction {self.operator.name} must fit {sorts[0].width} bits, not {self.unit}")
@@ -202,10 +202,10 @@ class TensorMapping:
                     f"of sort {condition.sort}"
                 )
             if not isinstance(text, str) or not isinstance(condition, Expr):
-                given = f"a {type(entry).__name__}: {entry!r:.60}"
+                shown = f"a {type(entry).__name__}: {entry!r:.60}"
                 raise TypeError(
                     f"Size domain of {self.name} must be a tuple of pairs of a text and a condition, also where there "
-                    f'is one: (("n <= 5", n <= 5),); not {given}'
+                    f'is one: (("n <= 5", n <= 5),); not {shown}'
                 )
         for name, size in self.parameters.items():
             if size.op != "var" or size.name != name:
@@ -310,9 +310,9 @@ class TensorMapping:
         """The conditions of the size domain: what they say themselves, and in parentheses what their texts add."""
         texts = []
         for text, condition in self.domain:
-            said = condition_text(condition)
-            note = text.removeprefix(said).removeprefix(" ")
-            texts.append(f"{said} ({note})" if note else said)
+            shown = condition_text(condition)
+            note = text.removeprefix(shown).removeprefix(" ")
+            texts.append(f"{shown} ({note})" if note else shown)
         return tuple(texts)
 
     @property
@@ -328,8 +328,8 @@ class TensorMapping:
         device_name, ir_name = self.output
         rows = size_text(self.rows)
         extents = f"{rows} row{'' if rows == '1' else 's'} of {size_text(self.columns)}"
-        given = "; given " + ", ".join(f"{a} = {b}" for a, b in self.inputs) if self.inputs else ""
-        return f"{device_name} of {self.device.ila.name} = {ir_name} of {self.ir.ila.name}, {extents}{given}"
+        inputs = "; given " + ", ".join(f"{a} = {b}" for a, b in self.inputs) if self.inputs else ""
+        return f"{device_name} of {self.device.ila.name} = {ir_name} of {self.ir.ila.name}, {extents}{inputs}"
 
     def require(self, sizes: Mapping[str, int]) -> None:
         """Raises SizeError, naming the first violated constraint, if ``sizes`` lie outside the domain."""
@@ -376,8 +376,8 @@ class TensorMapping:
         """The parameters for a shape; SizeError where it has another number of extents or is outside the domain."""
         if len(shape) != len(self.shape_names):
             required = "x".join(name.upper() for name in self.shape_names)
-            given = "x".join(map(str, shape))
-            raise SizeError(f"Shape of mapping {self.name} must be {required}, not {given}; give one number for each")
+            shown = "x".join(map(str, shape))
+            raise SizeError(f"Shape of mapping {self.name} must be {required}, not {shown}; give one number for each")
         where = f"sizes_of of mapping {self.name} must give its sizes for {self.shape_text(shape)}, or raise SizeError"
         try:
             sizes = self.sizes_of(*shape)

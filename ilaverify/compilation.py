@@ -106,8 +106,8 @@ def compile_model(
     graph, source = front_end.read(request.model, request.dimensions)
     samples = None
     if request.calibration is not None:
-        given = dataset_of(graph, request.calibration, what="calibration data of", finite=True)
-        samples = map(given.sample, range(given.count))
+        dataset = dataset_of(graph, request.calibration, what="calibration data of", finite=True)
+        samples = map(dataset.sample, range(dataset.count))
     needed = [name for name in claims_for(targets, exact=request.exact) if name in entries]
     progress(f"looking at {len(needed)} certificates in {request.proofs}")
     claims = {name: entries[name] for name in needed}

@@ -57,7 +57,7 @@ def _lines(verdict: Verdict, full: bool) -> Iterator[str]:
     how = ", then ".join(_INTERPRETATION[i.value] for i in claim.interpretations)
     yield from _field("equality", claim.equality.value + (f"; data: {how}" if how else ""))
     for tried in _tries(verdict):
-        yield from _field("tried", f"{_INTERPRETATION[tried.data.value]}, {tried.seconds:.1f} s: {tried.said}")
+        yield from _field("tried", f"{_INTERPRETATION[tried.data.value]}, {tried.seconds:.1f} s: {tried.reason}")
     yield ""
     for enumeration in _enumerations(verdict):
         yield f"every argument: {enumeration['arguments']:,} of them"
@@ -148,8 +148,8 @@ def _obligations(verdict: Verdict, full: bool) -> Iterator[str]:
     groups: dict[str, list[Obligation]] = {}
     for obligation in verdict.obligations:
         groups.setdefault(obligation.group, []).append(obligation)
-    given: Any = verdict.details.get("in_addition", [])
-    added = {group: groups[group] for group in given if group in groups}
+    names: Any = verdict.details.get("in_addition", [])
+    added = {group: groups[group] for group in names if group in groups}
     yield from _groups({g: members for g, members in groups.items() if g not in added}, solvers, full)
     if added:
         yield "in addition to those that the theorem rests on"
@@ -268,7 +268,7 @@ def verdict_json(verdict: Verdict) -> dict[str, Any]:
         "reason": verdict.reason,
         "unproved": verdict.details.get("unproved", ""),
         "advice": _advice(verdict),
-        "tries": [{"data": t.data.value, "said": t.said, "seconds": round(t.seconds, 3)} for t in _tries(verdict)],
+        "tries": [{"data": t.data.value, "said": t.reason, "seconds": round(t.seconds, 3)} for t in _tries(verdict)],
         "claim": claim_json(verdict.claim),
         "obligations": [
             {

@@ -36,12 +36,12 @@ def binding_problems(certificate: Mapping[str, Any], subject: Subject) -> list[s
         return [f"the obligations of the claim cannot be generated: {required}"]
     if claim_json(required.claim) != certificate["claim"]:
         problems.append("the claim's words are not those of the proof that the obligations belong to")
-    given = {(o["group"], o["name"]): o for o in certificate["obligations"]}
-    if len(given) < len(certificate["obligations"]):
+    obligations = {(o["group"], o["name"]): o for o in certificate["obligations"]}
+    if len(obligations) < len(certificate["obligations"]):
         problems.append("two obligations have one name; the claim has no such obligation twice")
     for needed in required.obligations:
         where = f"{needed.group}: {needed.name}"
-        obligation = given.pop((needed.group, needed.name), None)
+        obligation = obligations.pop((needed.group, needed.name), None)
         if obligation is None:
             problems.append(f"{where}: this obligation is missing")
         elif obligation["expected"] != needed.expected or not needed.met_by(obligation["smtlib"]):
@@ -50,7 +50,7 @@ def binding_problems(certificate: Mapping[str, Any], subject: Subject) -> list[s
             problems.append(f"{where}: its answers must be {needed.expected}, and there must be one")
         elif obligation["meaning"] != needed.meaning:
             problems.append(f"{where}: its meaning is not put in the words of the proof")
-    problems += [f"{group}: {name}: the claim has no such obligation" for group, name in given]
+    problems += [f"{group}: {name}: the claim has no such obligation" for group, name in obligations]
     if certificate["enumerations"] != [dict(e) for e in required.enumerations]:
         problems.append("what was run on every argument is not what the claim needs, or it came out differently now")
     if bool(certificate["derivation"]) is not required.derived:

@@ -63,17 +63,16 @@ def _drive(command: ProgramCommand) -> dict[str, int]:
 
 def _explain(number: int, command: ProgramCommand, machine: Machine, inputs: dict[str, int]) -> NoReturn:
     """Raises the error for a command that the model refused."""
-    given = describe(command)
+    text = describe(command)
     low, high = GB_PARTITION << 24, (PE_PARTITION + PE_COUNT << 24) - 1
     if not low <= command.addr <= high:
         raise ProgramError(
-            f"addr of command {number} must lie in FlexASR, 0x{low:08x} .. 0x{high:08x}, not {given}; "
-            "remove the command"
+            f"addr of command {number} must lie in FlexASR, 0x{low:08x} .. 0x{high:08x}, not {text}; remove the command"
         )
     instruction: Instruction = machine.decode(inputs)
     if instruction.name == "RESERVED":
         raise ProgramError(
-            f"addr of command {number} must be a register or a vector of a buffer, not {given}: "
+            f"addr of command {number} must be a register or a vector of a buffer, not {text}: "
             "nothing answers there; correct it"
         )
     raise ProgramError(

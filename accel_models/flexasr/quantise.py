@@ -39,9 +39,9 @@ class Quantised:
 
     def __post_init__(self) -> None:
         if not isinstance(self.codes, np.ndarray) or self.codes.dtype != np.uint8:
-            given = getattr(self.codes, "dtype", type(self.codes).__name__)
+            kind = getattr(self.codes, "dtype", type(self.codes).__name__)
             raise TypeError(
-                f"AdaptivFloat codes must be a NumPy array of uint8, not {given}; quantise real numbers first"
+                f"AdaptivFloat codes must be a NumPy array of uint8, not {kind}; quantise real numbers first"
             )
         check_bias(self.bias)
 

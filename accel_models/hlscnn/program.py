@@ -132,7 +132,7 @@ def _explain(number: int, command: ProgramCommand, machine: Machine, inputs: dic
             f"Command {number} must start a convolution, not {instruction.name}: {instruction.reserved}; remove the "
             "command"
         )
-    given, offset = describe(command), command.addr & _OFFSET
+    text, offset = describe(command), command.addr & _OFFSET
     soc_end = SOC_BASE + SOC_ENTRIES * ENTRY_BYTES
     if offset < CONFIG_BYTES:
         what = "be that of a register with a published meaning" if command.mode == "W" else "not be that of a register"
@@ -147,7 +147,7 @@ def _explain(number: int, command: ProgramCommand, machine: Machine, inputs: dic
             f"(0x{SOC_BASE:06x} .. 0x{soc_end - 1:06x})"
         )
         why = "nothing answers there"
-    raise ProgramError(f"addr of command {number} must {what}, not {given}: {why}; correct it")
+    raise ProgramError(f"addr of command {number} must {what}, not {text}: {why}; correct it")
 
 
 # -- what a start must satisfy -----------------------------------------------------------------------------

@@ -132,15 +132,15 @@ def cell(pair: str, column: str, way: int, limit: float) -> dict[str, Any]:
 
 def empty() -> dict[str, float]:
     """Processor seconds of the fastest empty question, by solver."""
-    found = {}
+    seconds = {}
     for solver, check in (("z3", solver_z3.check), ("cvc5", solver_cvc5.check)):
         times = []
         for _ in range(EMPTY_QUESTIONS):
             start = time.thread_time()
             check(EMPTY, 1.0)
             times.append(time.thread_time() - start)
-        found[solver] = round(min(times), 6)
-    return found
+        seconds[solver] = round(min(times), 6)
+    return seconds
 
 
 def twin(pair: str, name: str) -> dict[str, Any]:
@@ -154,11 +154,11 @@ def twin(pair: str, name: str) -> dict[str, Any]:
         seconds = time.thread_time() - start
         result: dict[str, Any] = {"answer": verdict.status.value, "seconds": round(seconds, 6)}
         if verdict.status is Status.REFUTED:
-            found: Any = verdict.details["counterexample"]
-            left, right = evaluate(claim, found.numbers)
+            counterexample: Any = verdict.details["counterexample"]
+            left, right = evaluate(claim, counterexample.numbers)
             if left == right:
-                raise RuntimeError(f"the counterexample of {pair}, {name}, does not replay: {found}")
-            result["counterexample"] = str(found)
+                raise RuntimeError(f"the counterexample of {pair}, {name}, does not replay: {counterexample}")
+            result["counterexample"] = str(counterexample)
         return result
 
     return repeated(once)
@@ -183,22 +183,22 @@ def measure(argv: Sequence[str], limit: float) -> dict[str, Any]:
         return {"answer": "timeout", "seconds": limit}
     if process.returncode != 0:
         raise RuntimeError(f"{' '.join(argv)} failed with {process.returncode}: {errors.strip()[-300:]}")
-    found: dict[str, Any] = json.loads(output)
-    if found["seconds"] > limit:
-        found = {"answer": "timeout", "seconds": limit}
-    return found | {"process": round(time.perf_counter() - start, 2)}
+    result: dict[str, Any] = json.loads(output)
+    if result["seconds"] > limit:
+        result = {"answer": "timeout", "seconds": limit}
+    return result | {"process": round(time.perf_counter() - start, 2)}
 
 
 def best(pair: str, column: str, limit: float) -> dict[str, Any]:
     """The fastest answer "unsat" of the ways of a column, or what the first way gives instead."""
-    found: list[dict[str, Any]] = []
+    results: list[dict[str, Any]] = []
     for way in range(len(COLUMNS[column])):
-        found.append(measure(["--cell", pair, column, "--way", str(way)], limit))
-        if found[0]["answer"] != "unsat":
+        results.append(measure(["--cell", pair, column, "--way", str(way)], limit))
+        if results[0]["answer"] != "unsat":
             break
-    answered = [f for f in found if f["answer"] == "unsat"]
-    chosen = min(answered, key=lambda f: f["seconds"]) if answered else found[0]
-    return chosen | {"way": found.index(chosen), "ways": [f["seconds"] for f in found]}
+    answered = [f for f in results if f["answer"] == "unsat"]
+    chosen = min(answered, key=lambda f: f["seconds"]) if answered else results[0]
+    return chosen | {"way": results.index(chosen), "ways": [f["seconds"] for f in results]}
 
 
 def ended(results: dict[str, dict[str, Any]], pair: str, column: str) -> bool:
@@ -217,9 +217,9 @@ def measured(pair: str, limit: float, results: dict[str, dict[str, Any]]) -> dic
     for name in TWINS:
         if name in PAIRS[pair]:
             row[name] = measure(["--twin", pair, name], limit)
-    for column, found in row.items():
-        if column != "load" and found["answer"] != "skipped":
-            print(f"{pair:<28} {column:<22} {found['answer']:<8} {found['seconds']:>10.6f} s", flush=True)
+    for column, cell in row.items():
+        if column != "load" and cell["answer"] != "skipped":
+            print(f"{pair:<28} {column:<22} {cell['answer']:<8} {cell['seconds']:>10.6f} s", flush=True)
     return row
 
 

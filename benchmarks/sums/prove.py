@@ -85,8 +85,8 @@ def prove_sums(
         status, reason, obligations = _ask(claim, method, data, timeout)
         if status is Status.PROVED:
             details["decided_by"] = " and ".join(a.solver for o in obligations for a in o.answers)
-    said = _said(claim, data)
-    return Verdict(status, said, method.value, time.perf_counter() - start, reason, obligations, {}, details)
+    statement = _statement(claim, data)
+    return Verdict(status, statement, method.value, time.perf_counter() - start, reason, obligations, {}, details)
 
 
 def _replayed(claim: SumClaim, derivation: Cancellation) -> tuple[Status, str]:
@@ -139,7 +139,7 @@ def _status(answers: list[Answer], obligations: list[Obligation]) -> tuple[Statu
     return Status.UNKNOWN, f"{last.solver}: {last.status} {last.reason}".strip()
 
 
-def _said(claim: SumClaim, data: Data) -> Claim:
+def _statement(claim: SumClaim, data: Data) -> Claim:
     sides = (claim.left, claim.right)
     sums = sums_within(*sides)
     lengths = flat_lengths(sums)

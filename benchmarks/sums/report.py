@@ -21,9 +21,9 @@ def solver(column: str) -> str:
     return column.split()[0]
 
 
-def shown(found: dict[str, Any] | None) -> str:
+def shown(cell: dict[str, Any] | None) -> str:
     """A cell of the table."""
-    match found:
+    match cell:
         case None:
             return "–"
         case {"answer": "skipped"}:
@@ -33,7 +33,7 @@ def shown(found: dict[str, Any] | None) -> str:
         case {"answer": "unsat" | "REFUTED" | "PROVED", "seconds": seconds}:
             return digits(seconds)
         case _:
-            return f"{digits(found['seconds'])} ({found['answer']})"
+            return f"{digits(cell['seconds'])} ({cell['answer']})"
 
 
 def digits(seconds: float) -> str:

@@ -109,8 +109,8 @@ class TensorClaim:
 
     def __post_init__(self) -> None:
         if self.left.extents != self.right.extents:
-            given = f"{_shape(self.left.extents)} and {_shape(self.right.extents)}"
-            raise ValueError(f"the sides of {self.name} must have the same extents, not {given}")
+            shapes = f"{_shape(self.left.extents)} and {_shape(self.right.extents)}"
+            raise ValueError(f"the sides of {self.name} must have the same extents, not {shapes}")
 
     def at(self, index: Index) -> SumClaim:
         """The claim about one element."""
@@ -184,7 +184,7 @@ def prove_tensors(
             reason = (
                 f"no solver was asked about {cancelled} of {len(groups)} classes of elements, decided by normal form"
             )
-    said = Claim(
+    statement = Claim(
         claim.name,
         "every element is the same on both sides, whatever the symbols are",
         f"{_shape(claim.left.extents)} elements, these lengths only",
@@ -192,4 +192,4 @@ def prove_tensors(
         (Interpretation.UNINTERPRETED,),
         tuple(assumptions),
     )
-    return Verdict(status, said, method.value, time.perf_counter() - start, reason, obligations, {}, details)
+    return Verdict(status, statement, method.value, time.perf_counter() - start, reason, obligations, {}, details)

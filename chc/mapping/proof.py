@@ -90,8 +90,8 @@ class Proof:
             helped = self._bounded_quotients(group, name, hypotheses, goal) if is_linear(goal) else hypotheses
             self.discharger.follows(group, name, helped, goal, meaning)
             return
-        for step, given, conclusion in steps:
-            self.discharger.follows(group, f"{name}: {step}", given, conclusion, meaning)
+        for step, premises, conclusion in steps:
+            self.discharger.follows(group, f"{name}: {step}", premises, conclusion, meaning)
         if not goal.is_not():  # two numbers are different by the last step, or by what it is an instance of
             self.discharger.follows(group, name, [steps[-1][2]], goal, meaning)
 
@@ -108,9 +108,9 @@ class Proof:
             for bound in _products_of_sizes(hypotheses, self.sizes):
                 steps = range_steps(hypotheses, fact.arg(0), bound, self.sizes, quick, 1)
                 if steps is not None:
-                    for step, given, claim in steps:
+                    for step, facts, claim in steps:
                         meaning = "a sum of products stays below a product of sizes"
-                        self.discharger.follows(group, f"{name}, dividend {len(bounds)}: {step}", given, claim, meaning)
+                        self.discharger.follows(group, f"{name}, dividend {len(bounds)}: {step}", facts, claim, meaning)
                     bounds.append(steps[-1][2])
                     break
         return [*hypotheses, *bounds]

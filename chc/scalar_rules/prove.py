@@ -120,9 +120,9 @@ def require_rule(rule: ScalarRule, used: Mapping[str, Any], requirements: Requir
     attempt = _Attempt(rule, requirements)
     for lemma, of_lemma in zip(rule.lemmas, used["lemmas"], strict=True):
         attempt.of_lemmas |= dict.fromkeys(require_rule(lemma, of_lemma, requirements).assumptions)
-    proved, said = attempt.climb(interpretations[0])
+    proved, reason = attempt.climb(interpretations[0])
     if not proved:
-        raise ValueError(f"{rule.name} cannot be put in that interpretation: {said}")
+        raise ValueError(f"{rule.name} cannot be put in that interpretation: {reason}")
     attempt.used = (interpretations[0],)
     return attempt.claim()
 
@@ -173,16 +173,16 @@ class _Attempt:
             return lemmas
         reasons = []
         for interpretation in interpretations_of(self.rule):
-            proved, said = self.climb(interpretation)
+            proved, reason = self.climb(interpretation)
             if "counterexample" in self.details:
                 return self._refuted_by_model()
-            if said == _DISAGREE:
-                return Status.ERROR, f"{interpretation.value}: {said}"
+            if reason == _DISAGREE:
+                return Status.ERROR, f"{interpretation.value}: {reason}"
             if proved:
                 self.used = (interpretation,)
                 self.details["used"] = {"interpretation": interpretation.value, "lemmas": self.lemmas_used}
                 return self._healthy(witness, tried)
-            reasons.append(f"{interpretation.value}: {said}")
+            reasons.append(f"{interpretation.value}: {reason}")
             self.details["ladder"] = list(reasons)
         enclosed = self._enclosed(tried) if self.rule.number.family == "real" else None
         return (Status.UNKNOWN, "; ".join(reasons)) if enclosed is None else self._refuted(enclosed)

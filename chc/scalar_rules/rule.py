@@ -96,8 +96,8 @@ class ScalarRule:
         return self._right(surely=False)
 
     def _right(self, *, surely: bool) -> Scalar:
-        given = (self.condition, self.left)
-        return _both(self.right_defined, has_value((self.right,), self.number, given=given, surely=surely))
+        terms = (self.condition, self.left)
+        return _both(self.right_defined, has_value((self.right,), self.number, given=terms, surely=surely))
 
     @property
     def sides(self) -> tuple[Scalar, Scalar]:

@@ -81,13 +81,13 @@ def replay(rule: TensorRule, sizes: Mapping[str, int], inputs: Mapping[str, NDAr
         return None
     floats = any(isinstance(value, float) and not _exact(value) for a in arrays.values() for value in a.ravel())
     try:
-        given = {name: _binary32(array) for name, array in arrays.items()} if floats else arrays
+        data = {name: _binary32(array) for name, array in arrays.items()} if floats else arrays
         numbers = Binary32() if floats else Reals()
-        left = evaluate(rule.left, sizes, given, numbers)
+        left = evaluate(rule.left, sizes, data, numbers)
     except Undefined:
         return None
     try:
-        right = evaluate(rule.right, sizes, given, numbers)
+        right = evaluate(rule.right, sizes, data, numbers)
     except DivisionByZero:
         return Counterexample(sizes, arrays, "the left side has a value, the right side divides by zero", ())
     except NoValue as error:

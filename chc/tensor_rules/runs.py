@@ -52,10 +52,10 @@ def survey(rule: TensorRule, seed: int = 0) -> Runs:
         cost = _cost(rule, point)
         if cost > ONE_RUN:
             continue
-        given = _data(rule, point, draw, 3 if not count else 1)
+        drawn = _data(rule, point, draw, 3 if not count else 1)
         if rule.equality is Equality.BIT_EXACT and (number < 2 or number % 3 == 0):
-            given = itertools.chain(given, [_bits(rule, point, random.Random(number))])
-        for data in given:
+            drawn = itertools.chain(drawn, [_bits(rule, point, random.Random(number))])
+        for data in drawn:
             left, count = left - cost, count + 1
             at[", ".join(f"{n} = {v}" for n, v in point.items()) or "no sizes"] = None
             difference = replay(rule, point, data)

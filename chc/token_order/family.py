@@ -332,8 +332,8 @@ class System:
 
 
 def _show(rule: Rule) -> str:
-    def bound(given: Bound, less: int) -> str:
-        name, plus = given[0], given[1] - less
+    def bound(of: Bound, less: int) -> str:
+        name, plus = of[0], of[1] - less
         return f"{name} {'-' if plus < 0 else '+'} {abs(plus)}" if name and plus else name or str(plus)
 
     return " and ".join(f"{bound(s.low, 0)} .. {bound(s.high, 1)}" for s in rule) or "none"

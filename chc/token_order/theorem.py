@@ -186,8 +186,8 @@ def retoken(instructions: Sequence[Instruction], rules: TokenRules) -> list[Inst
             i = max(i for i, x in enumerate(retokened) if isinstance(x, Gemm))
             retokened[i] = replace(retokened[i], push_prev=_follows(rules.product_pushes, number, sizes))
 
-    for given in instructions:
-        x = replace(given, pop_prev=False, pop_next=False, push_prev=False, push_next=False)
+    for instruction in instructions:
+        x = replace(instruction, pop_prev=False, pop_next=False, push_prev=False, push_next=False)
         begins_block = (isinstance(x, Load) and x.memory is MemoryId.ACC) or (isinstance(x, Gemm) and x.reset_reg)
         match x:
             case Load(memory=MemoryId.INP):

@@ -175,9 +175,9 @@ class Verdict:
 
     def __post_init__(self) -> None:
         if self.status is Status.PROVED:
-            said, problem = conclude(self.obligations, next(filter(None, map(self.details.get, _GROUNDS)), ""))
-            if said is not Status.PROVED:
-                self.status, self.reason = said, problem
+            status, problem = conclude(self.obligations, next(filter(None, map(self.details.get, _GROUNDS)), ""))
+            if status is not Status.PROVED:
+                self.status, self.reason = status, problem
 
     def __setattr__(self, name: str, value: object) -> None:
         if name == "status" and value is Status.PROVED and hasattr(self, "details"):

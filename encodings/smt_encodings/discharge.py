@@ -106,8 +106,8 @@ def _ask(check: _Check, smtlib: str, timeout: float, patience: float = 1.0) -> A
     """
     text = "\n".join([*_lines(smtlib), ""])
     key = check, numbered(text)
-    asked, answer, given = _ANSWERED.get(key, (text, None, 0.0))
-    if answer is None or (answer.status == "sat" and asked != text) or (answer.seconds > timeout and given > timeout):
+    asked, answer, limit = _ANSWERED.get(key, (text, None, 0.0))
+    if answer is None or (answer.status == "sat" and asked != text) or (answer.seconds > timeout and limit > timeout):
         answer = check(smtlib, timeout, patience)
         if answer.status != "unknown":
             while len(_ANSWERED) >= _MOST_ANSWERED:

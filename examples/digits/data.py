@@ -57,10 +57,10 @@ def as_input(images: ArrayLike) -> NDArray[np.float32]:
 
 def digest_of(images: NDArray[np.uint8], labels: NDArray[np.uint8]) -> str:
     """SHA-256 (hexadecimal) of images and labels, in their order."""
-    found = hashlib.sha256()
+    sha256 = hashlib.sha256()
     for array in (images, labels):
-        found.update(f"{array.dtype.name} {list(array.shape)}\n".encode() + np.ascontiguousarray(array).tobytes())
-    return found.hexdigest()
+        sha256.update(f"{array.dtype.name} {list(array.shape)}\n".encode() + np.ascontiguousarray(array).tobytes())
+    return sha256.hexdigest()
 
 
 def source() -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
@@ -78,14 +78,14 @@ def source() -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
 def write(path: Path = FILE) -> Digits:
     """Writes the part that is shipped; needs scikit-learn."""
     images, labels = source()
-    found = Digits(images[:TESTS], labels[:TESTS], images[TESTS : TESTS + CALIBRATION])
+    digits = Digits(images[:TESTS], labels[:TESTS], images[TESTS : TESTS + CALIBRATION])
     np.savez_compressed(
         path,
-        test_images=found.test_images,
-        test_labels=found.test_labels,
-        calibration_images=found.calibration_images,
+        test_images=digits.test_images,
+        test_labels=digits.test_labels,
+        calibration_images=digits.calibration_images,
     )
-    return found
+    return digits
 
 
 def load(path: Path = FILE) -> Digits:

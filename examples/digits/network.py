@@ -71,13 +71,13 @@ class _Shapes:
     """Collects the shapes of weights."""
 
     def __init__(self) -> None:
-        self.found: list[tuple[int, ...]] = []
+        self.arrays: list[tuple[int, ...]] = []
 
     def conv(self, x: None, inputs: int, outputs: int, kernel: int, stride: int) -> None:
-        self.found.append((outputs, inputs, kernel, kernel))
+        self.arrays.append((outputs, inputs, kernel, kernel))
 
     def norm(self, x: None, channels: int) -> None:
-        self.found += [(channels,), (channels,)]
+        self.arrays += [(channels,), (channels,)]
 
     def relu(self, x: None) -> None:
         pass
@@ -89,14 +89,14 @@ class _Shapes:
         pass
 
     def dense(self, x: None, inputs: int, outputs: int) -> None:
-        self.found += [(inputs, outputs), (outputs,)]
+        self.arrays += [(inputs, outputs), (outputs,)]
 
 
 def shapes() -> list[tuple[int, ...]]:
     """The shapes of all weights, in the order in which layers take them."""
     on = _Shapes()
     network(on, None)
-    return on.found
+    return on.arrays
 
 
 class _Onnx:
@@ -142,10 +142,10 @@ def export(
     ``statistics`` are mean and variance of each normalisation, ``notes`` become the model's metadata.  Raises
     ValueError where weights have other shapes.
     """
-    wanted = shapes()
-    if [w.shape for w in weights] != wanted:
+    expected = shapes()
+    if [w.shape for w in weights] != expected:
         raise ValueError(
-            f"weights must be {len(wanted)} arrays of the shapes that shapes() gives; train the network anew"
+            f"weights must be {len(expected)} arrays of the shapes that shapes() gives; train the network anew"
         )
     net = Network("digits", 0)  # nothing is drawn: every weight is given
     scores = network(_Onnx(net, iter(weights), iter(statistics)), net.input("image", "batch", 1, 8, 8))

@@ -66,15 +66,15 @@ class _Jax:
 
 def _first(generator: np.random.Generator) -> Weights:
     """The weights before training: He's initialisation; scales are 1 and biases 0."""
-    found = []
+    weights = []
     for shape in shapes():
         if len(shape) == 1:
-            scale = len(found) > 0 and found[-1].ndim == 4  # the vector after a convolution's weights is a scale
-            found.append(np.full(shape, float(scale), np.float32))
+            scale = len(weights) > 0 and weights[-1].ndim == 4  # the vector after a convolution's weights is a scale
+            weights.append(np.full(shape, float(scale), np.float32))
         else:
             fan = int(np.prod(shape[1:])) if len(shape) == 4 else shape[0]
-            found.append(generator.standard_normal(shape, np.float32) * np.float32((2 / fan) ** 0.5))
-    return found
+            weights.append(generator.standard_normal(shape, np.float32) * np.float32((2 / fan) ** 0.5))
+    return weights
 
 
 def _batches(
@@ -90,7 +90,7 @@ def _batches(
         yield np.stack(moved), labels[chosen]
 
 
-def train(seed: int = 0, epochs: int = EPOCHS, said: Callable[[str], None] = print) -> ModelProto:
+def train(seed: int = 0, epochs: int = EPOCHS, show: Callable[[str], None] = print) -> ModelProto:
     """The trained model; its metadata say how it was made, and how many of the held-out images it labels rightly."""
     # before JAX starts: one thread, so that sums have one order
     os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
@@ -126,7 +126,7 @@ def train(seed: int = 0, epochs: int = EPOCHS, said: Callable[[str], None] = pri
             losses.append(float(value))
             done += 1
         if (epoch + 1) % 10 == 0:
-            said(f"epoch {epoch + 1}: loss {np.mean(losses):.4f}")
+            show(f"epoch {epoch + 1}: loss {np.mean(losses):.4f}")
 
     # with the final weights and all training images as one batch, batch statistics are those of the training set
     final = _Jax(weights)

@@ -27,9 +27,9 @@ def primitive(result: Sort | None = None, *, name: str | None = None, **params: 
     """
 
     def wrap(python: Callable[..., Expr]) -> Function:
-        given = tuple(inspect.signature(python).parameters)
-        if given != tuple(params):
-            raise TypeError(f"Parameters of {python.__name__} must be {tuple(params)}, not {given}")
+        names = tuple(inspect.signature(python).parameters)
+        if names != tuple(params):
+            raise TypeError(f"Parameters of {python.__name__} must be {tuple(params)}, not {names}")
         label = name or python.__name__
         shell = Function(label, params, result or next(iter(params.values())), None, inspect.getdoc(python) or "")
         body = python(*shell.params)

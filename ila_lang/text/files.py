@@ -26,8 +26,8 @@ def read_at_most(path: Path, what: str, most: int) -> bytes:
     except (OSError, ValueError) as error:
         if isinstance(error, FileRefused):
             raise
-        said = error.strerror if isinstance(error, OSError) else error  # a name with a null character, for one
-        raise FileRefused(f"{path}: {what} must be a readable file: {said}") from error
+        reason = error.strerror if isinstance(error, OSError) else error  # a name with a null character, for one
+        raise FileRefused(f"{path}: {what} must be a readable file: {reason}") from error
     if max(status.st_size, len(data)) > most:
         raise FileRefused(
             f"{path}: {what} must have at most {most:,} bytes, not {max(status.st_size, len(data)):,} or more; "

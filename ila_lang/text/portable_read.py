@@ -190,7 +190,7 @@ class _Reader:
         raise item.fail("must have a kind u of 1, 2 or 3")
 
     def application(self, item: _Item) -> Expr:
-        op, given = item["o"].text(), self.sort(item["s"])
+        op, sort = item["o"].text(), self.sort(item["s"])
         args = tuple(self.term(a) for a in item["a"].items())
         params: tuple[int | str, ...] = tuple(p.integer() for p in item["p"].items()) if "p" in item else ()
         function = None
@@ -206,8 +206,8 @@ class _Reader:
             raise item.fail(f"must not have a function f: the operator is {op}")
         else:
             expected = result_sort(op, [a.sort for a in args], [int(p) for p in params])
-        if given != expected:
-            raise item["s"].fail(f"must be {expected}, the sort of {op}, not {given}")
+        if sort != expected:
+            raise item["s"].fail(f"must be {expected}, the sort of {op}, not {sort}")
         return Expr._make(op, args, params, expected, function)
 
     def term(self, item: _Item) -> Expr:

@@ -34,11 +34,11 @@ EXIT_PIPE = 141
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code; raises nothing but what ends the interpreter."""
-    given = sys.argv[1:] if arguments is None else arguments
+    command = sys.argv[1:] if arguments is None else arguments
     interrupt = _Interrupt()
     try:
         _open_streams()
-        if next(iter(given), "") not in KEEPING:
+        if next(iter(command), "") not in KEEPING:
             interrupt.watch()
         from .memory import require_memory
 
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from .commands import run
 
         try:
-            code = run(given)
+            code = run(command)
         except SystemExit:  # --help and --version
             sys.stdout.flush()
             raise
@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if interrupt.came:  # ctypes makes an error of its own of it
             return interrupt.end()
-        print(f"ilaverify: {_words(error, next(iter(given), ''))}", file=sys.stderr)
+        print(f"ilaverify: {_words(error, next(iter(command), ''))}", file=sys.stderr)
         if os.environ.get(TRACEBACK):
             import traceback
 

@@ -93,14 +93,14 @@ def _check(options: argparse.Namespace) -> int:
     return EXIT_UNPROVED if any(result.undecided for result in results) else EXIT_PROVED
 
 
-def _files(given: Sequence[Path]) -> Iterator[Path]:
+def _files(paths: Sequence[Path]) -> Iterator[Path]:
     """The files named, which can be read, and what directories hold of certificates and data of counterexamples."""
     from ilaverify.checking import files_in
 
-    statements = [path for path in given if path.name.endswith(".intoto.json")]
-    if statements and len(statements) == len(given):
-        raise UsageError(f"{given[0]} is a statement about certificates, which proves nothing; check their directory")
-    for path in given:
+    statements = [path for path in paths if path.name.endswith(".intoto.json")]
+    if statements and len(statements) == len(paths):
+        raise UsageError(f"{paths[0]} is a statement about certificates, which proves nothing; check their directory")
+    for path in paths:
         if path in statements:
             continue  # DIR/*.json names it, too
         if not path.is_dir():

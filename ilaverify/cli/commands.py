@@ -218,22 +218,22 @@ def _mapping(options: argparse.Namespace) -> int:
     from rewrites.claims.verify import chosen_method, verify
     from smt_encodings.claims import Status
 
-    given = {name: text for name in options.parameters if (text := getattr(options, _dest(name))) is not None}
+    parameters = {name: text for name in options.parameters if (text := getattr(options, _dest(name))) is not None}
     try:
-        chosen, _ = chosen_method(options.method, given)
+        chosen, _ = chosen_method(options.method, parameters)
     except ValueError as error:
         raise UsageError(f"--{error}") from error
     for parameter in chosen.parameters:
-        if parameter.name in given:
+        if parameter.name in parameters:
             try:
-                given[parameter.name] = parameter.read(given[parameter.name])
+                parameters[parameter.name] = parameter.read(parameters[parameter.name])
             except ValueError as error:
                 raise UsageError(f"--{parameter.name} {error}") from error
     if options.directory is not None:
         require_writable("-o", options.directory, directory=True)
     progress = _Progress()
     try:
-        verdict = verify(mapping, chosen.name, timeout=options.timeout, progress=progress, **given)
+        verdict = verify(mapping, chosen.name, timeout=options.timeout, progress=progress, **parameters)
     except SizeError as error:
         raise UsageError(str(error)) from error
     finally:

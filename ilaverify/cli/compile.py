@@ -109,9 +109,9 @@ def _chosen(options: argparse.Namespace, targets: Sequence[str]) -> dict[str, in
     return chosen
 
 
-def _dimensions(given: Sequence[str]) -> dict[str, int]:
+def _dimensions(texts: Sequence[str]) -> dict[str, int]:
     extents = {}
-    for text in given:
+    for text in texts:
         name, equals, extent = text.partition("=")
         if not (name and equals and extent.isascii() and extent.isdigit() and len(extent) < 10):
             raise UsageError(f"--dimension must be NAME=N with a natural number N, e.g. batch=1, not '{text}'")

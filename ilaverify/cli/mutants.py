@@ -70,9 +70,9 @@ def _show(campaign: Campaign, wide: int) -> None:
     equal = len(campaign.tried) - len(campaign.different) - len(campaign.not_run)
     numbers = len(campaign.tried), len(campaign.different), not_proved.total(), len(campaign.wrongly_proved), equal
     row = "  ".join(f"{n:>{len(c)}}" for n, c in zip(numbers, _COLUMNS, strict=True))
-    said = ", ".join(f"{count} {status}" for status, count in sorted(not_proved.items()))
+    statuses = ", ".join(f"{count} {status}" for status, count in sorted(not_proved.items()))
     more = f"; {len(campaign.not_run)} not run" if campaign.not_run else ""
-    print(f"{campaign.name:<{wide}}  {row}   {campaign.method}: {said or 'none'}{more}", flush=True)
+    print(f"{campaign.name:<{wide}}  {row}   {campaign.method}: {statuses or 'none'}{more}", flush=True)
     for tried in campaign.wrongly_proved:
         print(f"  WRONGLY PROVED: mutant {tried.number}: {tried.what}\n    {tried.difference}")
 

@@ -72,9 +72,9 @@ def show_outcome(outcome: ProofOutcome, width: int) -> str:
 
 def outcome_json(outcome: ProofOutcome) -> dict[str, Any]:
     """An outcome as it stands in the output; certificates are files of their own."""
-    said = ("name", "kind", "status", "expected", "as_expected", "origin", "reason", "seconds", "method", "claim",
+    fields = ("name", "kind", "status", "expected", "as_expected", "origin", "reason", "seconds", "method", "claim",
             "obligations", "runs")  # fmt: skip
-    return {name: getattr(outcome, name) for name in said} | {
+    return {name: getattr(outcome, name) for name in fields} | {
         "solvers": list(outcome.solvers),
         "counterexample": outcome.counterexample or None,
         "location": {"file": outcome.file, "line": outcome.line},

@@ -234,9 +234,9 @@ def run_entries(
         interrupted = isinstance(error, KeyboardInterrupt)
         progress.clear()
         keeps = store is not None or options.directory is not None
-        said = "nothing was proved" if not done else f"what was proved is {'kept' if keeps else 'shown, and not kept'}"
+        kept = "nothing was proved" if not done else f"what was proved is {'kept' if keeps else 'shown, and not kept'}"
         stopped_by = stopped_by if interrupted else str(error)
-        print(f"ilaverify: {'interrupted' if interrupted else stopped_by}; {said}", file=sys.stderr)
+        print(f"ilaverify: {'interrupted' if interrupted else stopped_by}; {kept}", file=sys.stderr)
     finally:
         progress.clear()
         for number, handler in before.items():

@@ -145,16 +145,16 @@ def stored_outcomes(entries: Mapping[str, Entry], store: ProofStore) -> list[Pro
 
 def _missing(problem: str, held: int) -> str:
     """Why a claim is not proved, for people."""
-    said = "not proved with these semantics: "
+    prefix = "not proved with these semantics: "
     if problem:
-        return said + problem
+        return prefix + problem
     if held:
         entries = "one answer" if held == 1 else f"{held} answers"
         return (
-            f"{said}the store holds {entries} for other semantics, words, prover or solvers, and none for these; "
+            f"{prefix}the store holds {entries} for other semantics, words, prover or solvers, and none for these; "
             "prove the claim with ilaverify prove"
         )
-    return said + "the store holds nothing of this claim; prove it with ilaverify prove"
+    return prefix + "the store holds nothing of this claim; prove it with ilaverify prove"
 
 
 # -- the page -------------------------------------------------------------------------------------------

@@ -125,11 +125,11 @@ def _answers(connection: Connection, modules: Sequence[str]) -> Iterator[str]:
 
     stamp = sources_stamp()
     problem, ready = "", False
-    found: Mapping[str, str] = {}
+    installed: Mapping[str, str] = {}
     try:
         for module in modules:
             use_module(module)
-        found = environment()
+        installed = environment()
     except Exception as error:  # any error is what the client is told
         problem = f"{type(error).__name__}: {error}"
     while True:
@@ -137,8 +137,8 @@ def _answers(connection: Connection, modules: Sequence[str]) -> Iterator[str]:
         if text == _STOP:  # for a task that has ended meanwhile
             continue
         request = json.loads(text)
-        if problem or found != request["serves"][1]:
-            yield _text(refused=problem, environment=found)
+        if problem or installed != request["serves"][1]:
+            yield _text(refused=problem, environment=installed)
             continue
         if not ready:
             all_entries()
@@ -150,7 +150,7 @@ def _answers(connection: Connection, modules: Sequence[str]) -> Iterator[str]:
                 if task["prepare"]:
                     _call(*task["prepare"])()
         except Exception as error:  # likewise
-            yield _text(refused=f"{type(error).__name__}: {error}", environment=found)
+            yield _text(refused=f"{type(error).__name__}: {error}", environment=installed)
             continue
         tasks = [Task(task["name"], _call(*task["call"])) for task in request["tasks"]]
         limits = {"jobs": 1, "timeout": request["timeout"], "memory": request["memory"]}

@@ -204,8 +204,8 @@ def _start(task: Task, timeout: float, memory: int, last: bool) -> _Running:
 
 def _noted(one: _Running) -> str:
     """The question that a task noted last."""
-    said = os.pread(one.notes.fileno(), _NOTE_BYTES, 0).decode(errors="replace").strip()
-    return f"; the last question was {said}" if said else ""
+    note = os.pread(one.notes.fileno(), _NOTE_BYTES, 0).decode(errors="replace").strip()
+    return f"; the last question was {note}" if note else ""
 
 
 def _said_before(one: _Running) -> str:
@@ -233,10 +233,10 @@ def _finished(one: _Running, memory: int) -> Ended:
     one.process.join()
     one.answer.seek(0)
     one.errors.seek(0)
-    written, said = one.answer.read(), one.errors.read().decode(errors="replace").split("\n")
+    written, messages = one.answer.read(), one.errors.read().decode(errors="replace").split("\n")
     code, noted, known = one.process.exitcode, _noted(one), _said_before(one)
     _end(one)
-    last = next((line.strip()[:200] for line in reversed(said) if line.strip()), "")
+    last = next((line.strip()[:200] for line in reversed(messages) if line.strip()), "")
     if code == 0:
         try:
             kind, text = json.loads(written)
@@ -287,12 +287,12 @@ def _child(task: Task, files: tuple[IO[bytes], IO[bytes], IO[bytes], IO[bytes]],
     gc.freeze()  # memory from before the fork stays shared while it is not touched
     gc.set_threshold(_NEW_OBJECTS)
     try:
-        said = ["done", task.run()]
+        report = ["done", task.run()]
     except MemoryError:
-        said = ["failed", f"out of memory{_memory(memory)}"]
+        report = ["failed", f"out of memory{_memory(memory)}"]
     except BaseException as error:  # whatever it was, it is what the report says
-        said = ["failed", f"{type(error).__name__}: {error}"]
-    answer.write(json.dumps(said).encode())
+        report = ["failed", f"{type(error).__name__}: {error}"]
+    answer.write(json.dumps(report).encode())
     answer.flush()
     os._exit(0)
 

@@ -253,20 +253,20 @@ def evaluate(
     nodes: Sequence[Node],
     needed: Sequence[int],
     constants: Mapping[str, Array],
-    given: Mapping[int, Array],
+    inputs: Mapping[int, Array],
     *,
     by_definition: bool = False,
 ) -> Iterator[tuple[int, Array]]:
     """The numbers and results of the needed nodes, of which all operands must be needed too, in their order.
 
-    ``given`` are the values of inputs; see :func:`ir_semantics.graph.run.run` for ``by_definition``.
+    ``inputs`` are values by number; see :func:`ir_semantics.graph.run.run` for ``by_definition``.
     """
     last = {j: i for i in needed for j in nodes[i].operands}
     values: dict[int, Array] = {}
     for i in needed:
         node = nodes[i]
         if node.operator == "input":
-            values[i] = given[i]
+            values[i] = inputs[i]
         elif node.operator == "constant":
             values[i] = constants[str(node.attribute("digest"))]
         else:
@@ -305,8 +305,8 @@ def run_node(node: Node, operands: Sequence[Array], *, by_definition: bool = Fal
     return result
 
 
-def _run_tensor(node: Node, operands: Sequence[Array], given: bool) -> Array:
-    if given:
+def _run_tensor(node: Node, operands: Sequence[Array], by_definition: bool) -> Array:
+    if by_definition:
         return defined(_meaning(node.operator, _types(operands), node.attributes), operands, node.type.dtype)
     key = node.operator, node.written, node.type.dtype, *((o.dtype, o.shape) for o in operands)
     program = _programs.get(key)
@@ -328,8 +328,8 @@ def _types(operands: Sequence[Array]) -> tuple[TensorType, ...]:
 def _run_composite(operator: Operator, node: Node, operands: Sequence[Array], by_definition: bool) -> Array:
     assert operator.expand is not None
     graph = expansion(node.operator, _types(operands), node.attributes)
-    given = {graph.inputs[f"x{i}"]: o for i, o in enumerate(operands)}
-    results = evaluate(graph.nodes, range(len(graph.nodes)), graph.constants, given, by_definition=by_definition)
+    inputs = {graph.inputs[f"x{i}"]: o for i, o in enumerate(operands)}
+    results = evaluate(graph.nodes, range(len(graph.nodes)), graph.constants, inputs, by_definition=by_definition)
     return next(value for i, value in results if i == graph.outputs["y"])
 
 

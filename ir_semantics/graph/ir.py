@@ -114,9 +114,9 @@ def remembered(most: int) -> Callable[[Callable[..., R]], Callable[..., R]]:
     return keeping
 
 
-def attributes_of(given: Mapping[str, Attribute | Sequence[Attribute]]) -> tuple[tuple[str, Attribute], ...]:
+def attributes_of(attributes: Mapping[str, Attribute | Sequence[Attribute]]) -> tuple[tuple[str, Attribute], ...]:
     """Attributes sorted by name, lists as tuples."""
-    return tuple((name, _frozen(given[name])) for name in sorted(given))
+    return tuple((name, _frozen(attributes[name])) for name in sorted(attributes))
 
 
 def _frozen(value: Attribute | Sequence[Attribute]) -> Attribute:

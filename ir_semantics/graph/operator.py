@@ -118,9 +118,9 @@ def scalar(name: str, term: Scalar | Callable[[Attributes], Scalar], kinds: str 
         raise ValueError(f"the variables of {name} must be {', '.join(NAMES[:arity])}, not {', '.join(formats)}")
 
     def dtype(types: Types, attributes: Attributes) -> str:
-        for variable_name, given in zip(NAMES, types, strict=False):
-            if formats[variable_name] == BOOLEAN and given.kind != "bool":
-                raise GraphError(f"the operand {variable_name} of {name} must be of Booleans, not {given}")
+        for variable_name, type_ in zip(NAMES, types, strict=False):
+            if formats[variable_name] == BOOLEAN and type_.kind != "bool":
+                raise GraphError(f"the operand {variable_name} of {name} must be of Booleans, not {type_}")
         numbers = [t.dtype for variable_name, t in zip(NAMES, types, strict=False) if formats[variable_name] == NUMBER]
         if len(set(numbers)) > 1:
             raise GraphError(f"the operands of {name} must be of one type, not {', '.join(map(str, types))}")
@@ -155,8 +155,8 @@ def tensor(
     """
     count = arity if isinstance(arity, range) else range(arity, arity + 1)
 
-    def term(operands: Sequence[Tensor], given: Attributes) -> Tensor:
-        return definition(*operands, **{key: read(given, key) for key, read in attributes.items()})
+    def term(operands: Sequence[Tensor], values: Attributes) -> Tensor:
+        return definition(*operands, **{key: read(values, key) for key, read in attributes.items()})
 
     return register(Operator(name, doc, count, _KINDS[kinds], dtype, term=term, attributes=frozenset(attributes)))
 

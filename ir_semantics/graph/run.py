@@ -30,23 +30,23 @@ def run(graph: Graph, inputs: Mapping[str, Array], *, by_definition: bool = Fals
 
 def steps(graph: Graph, inputs: Mapping[str, Array], *, by_definition: bool = False) -> Iterator[tuple[int, Array]]:
     """The number and the result of every node, in order; see :func:`run`."""
-    given = check_inputs(graph, inputs)
-    yield from evaluate(graph.nodes, range(len(graph.nodes)), graph.constants, given, by_definition=by_definition)
+    arrays = check_inputs(graph, inputs)
+    yield from evaluate(graph.nodes, range(len(graph.nodes)), graph.constants, arrays, by_definition=by_definition)
 
 
 def check_inputs(graph: Graph, inputs: Mapping[str, Array]) -> dict[int, Array]:
     """The inputs by their nodes' numbers; raises GraphError where one is missing, unknown, or of another type."""
-    given: dict[int, Array] = {}
+    arrays: dict[int, Array] = {}
     for name, i in graph.inputs.items():
         if name not in inputs:
             raise GraphError(f"the input {name} must be given, as {graph.nodes[i].type}; give an array of that name")
-        given[i] = np.asarray(inputs[name])
-        if (str(given[i].dtype), given[i].shape) != (graph.nodes[i].type.dtype, graph.nodes[i].type.shape):
-            shape = ", ".join(map(str, given[i].shape))
+        arrays[i] = np.asarray(inputs[name])
+        if (str(arrays[i].dtype), arrays[i].shape) != (graph.nodes[i].type.dtype, graph.nodes[i].type.shape):
+            shape = ", ".join(map(str, arrays[i].shape))
             raise GraphError(
-                f"the input {name} must be {graph.nodes[i].type}, not {given[i].dtype}[{shape}]; convert it"
+                f"the input {name} must be {graph.nodes[i].type}, not {arrays[i].dtype}[{shape}]; convert it"
             )
     unknown = sorted(set(inputs) - set(graph.inputs))
     if unknown:
         raise GraphError(f"inputs must be those of the graph ({', '.join(graph.inputs)}), not {', '.join(unknown)}")
-    return given
+    return arrays

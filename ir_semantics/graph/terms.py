@@ -54,8 +54,8 @@ def _term(node: Node, graph: Graph, operands: Sequence[Tensor]) -> Tensor:
     operator, attributes = lookup(node.operator), dict(node.attributes)
     if operator.expand is not None:
         inner = expansion(node.operator, tuple(graph.nodes[j].type for j in node.operands), node.attributes)
-        given = {inner.inputs[f"x{i}"]: operand for i, operand in enumerate(operands)}
-        return _nodes(inner, given)[inner.outputs["y"]]
+        inputs = {inner.inputs[f"x{i}"]: operand for i, operand in enumerate(operands)}
+        return _nodes(inner, inputs)[inner.outputs["y"]]
     if operator.scalar is not None:
         scalar = operator.scalar(attributes)
         if any(part.op == "cast" for part in postorder([scalar])):

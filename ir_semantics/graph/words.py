@@ -64,16 +64,16 @@ def common_shape(shapes: Sequence[Sequence[int]]) -> tuple[int, ...]:
 
 def expand(b: Assembly, x: int, shape: Sequence[int]) -> int:
     """``x`` broadcast to a shape: axes are aligned at the last one, and extents of 1 are repeated."""
-    given, target = b.shape(x), tuple(shape)
-    if given == target:
+    own, target = b.shape(x), tuple(shape)
+    if own == target:
         return x
-    if common_shape([given, target]) != target:
-        raise GraphError(f"a tensor of shape {list(given)} must fit the shape that it is broadcast to, {list(target)}")
-    offset = len(target) - len(given)
-    kept = [j for j, d in enumerate(given) if d == target[j + offset]]
+    if common_shape([own, target]) != target:
+        raise GraphError(f"a tensor of shape {list(own)} must fit the shape that it is broadcast to, {list(target)}")
+    offset = len(target) - len(own)
+    kept = [j for j, d in enumerate(own) if d == target[j + offset]]
     if 0 in target:
         return b.constant(np.zeros(target, b.type(x).dtype))
-    return b.add("broadcast", reshape(b, x, [given[j] for j in kept]), shape=target, axes=[j + offset for j in kept])
+    return b.add("broadcast", reshape(b, x, [own[j] for j in kept]), shape=target, axes=[j + offset for j in kept])
 
 
 def apply(b: Assembly, operator: str, *operands: int, **attributes: Attribute) -> int:

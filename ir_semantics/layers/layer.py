@@ -37,8 +37,8 @@ class Layer:
     def finished(self) -> Ila:
         """The ILA, once the kernel is written."""
         instruction = self.ila.instruction(self.kernel.name).set_decode(self._decode)
-        for name, given in self._inputs.items():
-            instruction.update(self.states[name], given)
+        for name, value in self._inputs.items():
+            instruction.update(self.states[name], value)
         instruction.start(self.kernel)
         return self.ila
 

@@ -60,11 +60,11 @@ def import_model(
     importer = _Importer(Builder(), functions, versions)
     names: Names = {}
     _check_dimensions(proto, dimensions or {})
-    given = dict(values or {})
+    other = dict(values or {})
     initial = {t.name for t in proto.graph.initializer}
     for value in proto.graph.input:
-        if value.name in given:
-            array = given.pop(value.name)
+        if value.name in other:
+            array = other.pop(value.name)
             _fits(value.name, array, value.type)
             names[value.name] = importer.b.constant(array)
         elif value.name not in initial:
@@ -72,8 +72,8 @@ def import_model(
             names[value.name] = importer.b.input(
                 value.name, _input_type(value.name, value.type, dimensions or {}, shape)
             )
-    if given:
-        raise GraphError(f"values must be given for inputs of the model, not for {', '.join(given)}; correct the names")
+    if other:
+        raise GraphError(f"values must be given for inputs of the model, not for {', '.join(other)}; correct the names")
     results = importer.graph(proto.graph, names, versions, 0)
     outputs = {o.name: r for o, r in zip(proto.graph.output, results, strict=True)}
     for output in proto.graph.output:
@@ -81,8 +81,8 @@ def import_model(
     return importer.b.graph(outputs)
 
 
-def _versions(given: Mapping[str, int], what: str) -> dict[str, int]:
-    versions = {"" if d == "ai.onnx" else d: v for d, v in given.items()}
+def _versions(numbers: Mapping[str, int], what: str) -> dict[str, int]:
+    versions = {"" if d == "ai.onnx" else d: v for d, v in numbers.items()}
     version = versions.get("")
     if version is not None and not FIRST_OPSET <= version <= LAST_OPSET:
         raise GraphError(

@@ -17,13 +17,13 @@ from .call import Call, converts
 class Windows:
     """Kernel, strides, dilations and pads of every spatial axis, with ONNX's auto_pad and ceil_mode worked out.
 
-    ``given`` are the pads that count as padding; ``pads`` may be larger at the end by what ceil_mode adds.
+    ``padding`` are the pads that count as such; ``pads`` may be larger at the end by what ceil_mode adds.
     """
 
     kernel: list[int]
     strides: list[int]
     dilations: list[int]
-    given: list[tuple[int, int]]
+    padding: list[tuple[int, int]]
     pads: list[tuple[int, int]]
 
     def attributes(self) -> dict[str, Attribute]:
@@ -36,16 +36,16 @@ def windows(call: Call, extents: Sequence[int], kernel: Sequence[int], *, poolin
     rank = len(extents)
     strides = call.integers("strides") or [1] * rank
     dilations = call.integers("dilations") or [1] * rank
-    given = call.integers("pads") or [0] * (2 * rank)
+    padding = call.integers("pads") or [0] * (2 * rank)
     mode, ceil = call.text("auto_pad", "NOTSET"), pooling and bool(call.integer("ceil_mode", 0))
-    if not len(kernel) == len(strides) == len(dilations) == rank or len(given) != 2 * rank:
+    if not len(kernel) == len(strides) == len(dilations) == rank or len(padding) != 2 * rank:
         raise call.fail(f"kernel_shape, strides, dilations and pads must fit {rank} spatial axes")
-    if min([*kernel, *strides, *dilations], default=1) < 1 or min(given, default=0) < 0:
+    if min([*kernel, *strides, *dilations], default=1) < 1 or min(padding, default=0) < 0:
         raise call.fail("kernel_shape, strides and dilations must be at least 1, and pads not negative")
     around, pads = [], []
     for j, (d, k, s, e) in enumerate(zip(extents, kernel, strides, dilations, strict=True)):
         span = (k - 1) * e + 1
-        before, after = given[j], given[j + rank]
+        before, after = padding[j], padding[j + rank]
         if mode in ("SAME_UPPER", "SAME_LOWER"):
             total = max(0, (-(-d // s) - 1) * s + span - d)
             before = total // 2 if mode == "SAME_UPPER" else total - total // 2
@@ -101,9 +101,9 @@ def _conv_transpose(call: Call) -> int:
         raise call.fail(f"image and kernel must have one rank of at least 3, and kernel_shape be {list(kernel)}")
     strides, dilations = call.integers("strides") or [1] * rank, call.integers("dilations") or [1] * rank
     extra, output_shape = call.integers("output_padding") or [0] * rank, call.integers("output_shape")
-    given, mode = call.integers("pads") or [0] * (2 * rank), call.text("auto_pad", "NOTSET")
+    padding, mode = call.integers("pads") or [0] * (2 * rank), call.text("auto_pad", "NOTSET")
     counts = [len(strides), len(dilations), len(extra), len(output_shape[-rank:] if output_shape else kernel)]
-    if counts != [rank] * 4 or len(given) != 2 * rank or min([*strides, *dilations]) < 1 or min(extra) < 0:
+    if counts != [rank] * 4 or len(padding) != 2 * rank or min([*strides, *dilations]) < 1 or min(extra) < 0:
         raise call.fail(f"strides, dilations, pads, output_padding and output_shape must fit {rank} spatial axes")
     if mode not in ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"):
         raise call.fail(f"the attribute auto_pad must be NOTSET, SAME_UPPER, SAME_LOWER or VALID, not {mode}")
@@ -117,7 +117,7 @@ def _conv_transpose(call: Call) -> int:
             before = max(0, total) // 2 if mode == "SAME_UPPER" else max(0, total) - max(0, total) // 2
             after = total - before
         else:
-            before, after = (0, 0) if mode == "VALID" else (given[j], given[j + rank])
+            before, after = (0, 0) if mode == "VALID" else (padding[j], padding[j + rank])
         pads.append((before, after - extra[j]))
     groups = call.integer("group", 1)
     result = call.add("conv_transpose", x, w, groups=groups, strides=strides, dilations=dilations, pads=tuple(pads))
@@ -138,10 +138,10 @@ def _average_pool(call: Call) -> int:
     x, include = call.operand(0), bool(call.integer("count_include_pad", 0))
     around = windows(call, call.shape()[2:], call.integers("kernel_shape") or [], pooling=True)
     attributes = around.attributes()
-    if include and around.pads != around.given:  # what ceil_mode adds is no padding, and does not count
-        before, after = ([0, 0, *(p[i] for p in around.given)] for i in (0, 1))
+    if include and around.pads != around.padding:  # what ceil_mode adds is no padding, and does not count
+        before, after = ([0, 0, *(p[i] for p in around.padding)] for i in (0, 1))
         x = call.add("pad", x, call.literal(0), before=before, after=after)
-        extra = [(0, p[1] - g[1]) for p, g in zip(around.pads, around.given, strict=True)]
+        extra = [(0, p[1] - g[1]) for p, g in zip(around.pads, around.padding, strict=True)]
         attributes, include = {**attributes, "pads": tuple(extra)}, False
     return call.add("avg_pool", x, kernel=around.kernel, count_include_pad=include, **attributes)
 

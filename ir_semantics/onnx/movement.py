@@ -27,21 +27,21 @@ def _size(call: Call) -> int:
 
 @converts("Reshape")
 def _reshape(call: Call) -> int:
-    given, target = call.shape(), call.static_ints(1, "the shape")
+    shape, target = call.shape(), call.static_ints(1, "the shape")
     if not call.integer("allowzero", 0):
-        if any(d == 0 and j >= len(given) for j, d in enumerate(target)):
-            raise call.fail(f"a 0 in the shape {target} must stand for an axis of {list(given)}")
-        target = [given[j] if d == 0 else d for j, d in enumerate(target)]
-    elements = int(np.prod(given, dtype=np.int64))
+        if any(d == 0 and j >= len(shape) for j, d in enumerate(target)):
+            raise call.fail(f"a 0 in the shape {target} must stand for an axis of {list(shape)}")
+        target = [shape[j] if d == 0 else d for j, d in enumerate(target)]
+    elements = int(np.prod(shape, dtype=np.int64))
     if target.count(-1) > 1 or any(d < -1 for d in target):
         raise call.fail(f"the shape must have no negative extent but one -1, not {target}")
     rest = int(np.prod([d for d in target if d != -1], dtype=np.int64))
     if -1 in target:
         if rest == 0 or elements % rest:
-            raise call.fail(f"the shape {target} must fit the {elements} elements of {list(given)}")
+            raise call.fail(f"the shape {target} must fit the {elements} elements of {list(shape)}")
         target[target.index(-1)] = elements // rest
     elif rest != elements:
-        raise call.fail(f"the shape {target} must have the {elements} elements of {list(given)}")
+        raise call.fail(f"the shape {target} must have the {elements} elements of {list(shape)}")
     return words.reshape(call.b, call.operand(0), target)
 
 
@@ -63,8 +63,8 @@ def _axes(call: Call, since: int, what: str) -> list[int] | None:
 
 @converts("Squeeze")
 def _squeeze(call: Call) -> int:
-    shape, given = call.shape(), _axes(call, 13, "the axes")
-    axes = [j for j, d in enumerate(shape) if d == 1] if given is None else call.axes(given, len(shape))
+    shape, listed = call.shape(), _axes(call, 13, "the axes")
+    axes = [j for j, d in enumerate(shape) if d == 1] if listed is None else call.axes(listed, len(shape))
     if any(shape[a] != 1 for a in axes):
         raise call.fail(f"axes that are removed must have the extent 1; {list(shape)} has others at {axes}")
     return words.reshape(call.b, call.operand(0), [d for j, d in enumerate(shape) if j not in axes])
@@ -72,12 +72,12 @@ def _squeeze(call: Call) -> int:
 
 @converts("Unsqueeze")
 def _unsqueeze(call: Call) -> int:
-    given = _axes(call, 13, "the axes")
-    if given is None:
+    listed = _axes(call, 13, "the axes")
+    if listed is None:
         raise call.fail("axes must be given")
     rest = list(call.shape())
-    axes = set(call.axes(given, len(rest) + len(given)))
-    shape = [1 if j in axes else rest.pop(0) for j in range(len(rest) + len(given))]
+    axes = set(call.axes(listed, len(rest) + len(listed)))
+    shape = [1 if j in axes else rest.pop(0) for j in range(len(rest) + len(listed))]
     return words.reshape(call.b, call.operand(0), shape)
 
 
@@ -349,11 +349,11 @@ def _range(call: Call) -> int:
 
 @converts("Constant")
 def _constant(call: Call) -> int:
-    given = [n for n in call.attributes if n.startswith("value")]
-    if len(given) != 1 or given[0] not in ("value", "value_float", "value_floats", "value_int", "value_ints"):
-        raise call.fail(f"a constant must have one value, a tensor or numbers, not {', '.join(given) or 'none'}")
-    value = call.raw(given[0], None, (np.ndarray, float, int, list))
-    dtype = {"value": None, "value_float": np.float32, "value_floats": np.float32}.get(given[0], np.int64)
+    names = [n for n in call.attributes if n.startswith("value")]
+    if len(names) != 1 or names[0] not in ("value", "value_float", "value_floats", "value_int", "value_ints"):
+        raise call.fail(f"a constant must have one value, a tensor or numbers, not {', '.join(names) or 'none'}")
+    value = call.raw(names[0], None, (np.ndarray, float, int, list))
+    dtype = {"value": None, "value_float": np.float32, "value_floats": np.float32}.get(names[0], np.int64)
     return call.constant(np.asarray(value, dtype))
 
 

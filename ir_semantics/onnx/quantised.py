@@ -15,21 +15,21 @@ from .reductions import matmul
 def _spread(call: Call, value: int, x: int, axis: int, block: int) -> int:
     """Scales or zero points as a tensor that broadcasts with ``x``: one number, one by channel, or one by block."""
     b = call.b
-    shape, given = b.shape(x), b.shape(value)
-    if int(np.prod(given, dtype=np.int64)) == 1 and len(given) <= 1:
+    shape, own = b.shape(x), b.shape(value)
+    if int(np.prod(own, dtype=np.int64)) == 1 and len(own) <= 1:
         return words.reshape(b, value, [])
     if not block:
-        if given != (shape[axis],):
+        if own != (shape[axis],):
             raise call.fail(
-                f"scales and zero points must be one, or one for each of {shape[axis]} channels, not {list(given)}"
+                f"scales and zero points must be one, or one for each of {shape[axis]} channels, not {list(own)}"
             )
         return words.reshape(b, value, [shape[axis] if j == axis else 1 for j in range(len(shape))])
     blocks = -(-shape[axis] // block)
-    if given != tuple(blocks if j == axis else d for j, d in enumerate(shape)):
-        raise call.fail(f"scales by block must be {blocks} along axis {axis} of {list(shape)}, not {list(given)}")
-    apart = words.reshape(b, value, [*given[: axis + 1], 1, *given[axis + 1 :]])
-    spread = words.expand(b, apart, [*given[: axis + 1], block, *given[axis + 1 :]])
-    merged = words.reshape(b, spread, [*given[:axis], blocks * block, *given[axis + 1 :]])
+    if own != tuple(blocks if j == axis else d for j, d in enumerate(shape)):
+        raise call.fail(f"scales by block must be {blocks} along axis {axis} of {list(shape)}, not {list(own)}")
+    apart = words.reshape(b, value, [*own[: axis + 1], 1, *own[axis + 1 :]])
+    spread = words.expand(b, apart, [*own[: axis + 1], block, *own[axis + 1 :]])
+    merged = words.reshape(b, spread, [*own[:axis], blocks * block, *own[axis + 1 :]])
     return words.take(b, merged, axis, 0, shape[axis])
 
 

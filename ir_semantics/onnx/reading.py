@@ -70,14 +70,14 @@ def _tensors(model: ModelProto) -> list[TensorProto]:
 def _load_external(tensor: TensorProto, folder: Path, left: int) -> int:
     """Moves a tensor's external data into it; gives the number of bytes."""
     what = f"the external data of the tensor {tensor.name}"
-    given = {entry.key: entry.value for entry in tensor.external_data}
-    if set(given) - {"location", "offset", "length", "checksum"} or "location" not in given:
-        raise GraphError(f"{what} must be given by location, offset and length, not by {', '.join(given) or 'nothing'}")
+    place = {entry.key: entry.value for entry in tensor.external_data}
+    if set(place) - {"location", "offset", "length", "checksum"} or "location" not in place:
+        raise GraphError(f"{what} must be given by location, offset and length, not by {', '.join(place) or 'nothing'}")
     expected = _expected_bytes(tensor)
-    offset, length = (_natural(given, key, default, what) for key, default in (("offset", 0), ("length", expected)))
+    offset, length = (_natural(place, key, default, what) for key, default in (("offset", 0), ("length", expected)))
     if length != expected:
         raise GraphError(f"{what} must have {expected} bytes for its type and shape, not {length}; correct the model")
-    path = _inside(folder, given["location"], what)
+    path = _inside(folder, place["location"], what)
     if path.is_file() and path.stat().st_nlink > 1:
         raise GraphError(f"{what} must be a file with one name, not with hard links, as {path} has; copy it")
     tensor.raw_data = _bytes(path, offset, length, what, left)
@@ -86,8 +86,8 @@ def _load_external(tensor: TensorProto, folder: Path, left: int) -> int:
     return length
 
 
-def _natural(given: dict[str, str], key: str, default: int, what: str) -> int:
-    text = given.get(key, str(default))
+def _natural(place: dict[str, str], key: str, default: int, what: str) -> int:
+    text = place.get(key, str(default))
     if not (text.isascii() and text.isdigit() and len(text) < 20):
         raise GraphError(f"{what} must have a natural number as its {key}, not {text!r}")
     return int(text)

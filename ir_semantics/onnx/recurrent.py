@@ -30,12 +30,12 @@ MOST_STEPS = 1 << 12
 
 def _activations(call: Call, names: list[str], directions: int) -> list[tuple[Attribute, ...]]:
     """The activations of each direction, with their parameters."""
-    given = [str(n) for n in call.items("activations", names * directions)]
+    functions = [str(n) for n in call.items("activations", names * directions)]
     alphas, betas = call.items("activation_alpha", []), call.items("activation_beta", [])
-    if len(given) != len(names) * directions:
-        raise call.fail(f"activations must be {len(names) * directions} names, not {given}")
+    if len(functions) != len(names) * directions:
+        raise call.fail(f"activations must be {len(names) * directions} names, not {functions}")
     activations: list[Attribute] = []
-    for name in given:
+    for name in functions:
         if name.lower() not in _ACTIVATIONS:
             raise call.fail(f"an activation must be one of {', '.join(sorted(_ACTIVATIONS))}, not {name}")
         operator, defaults = _ACTIVATIONS[name.lower()]

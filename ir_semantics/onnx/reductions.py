@@ -17,15 +17,15 @@ _REDUCTIONS = ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", 
 def _reduce(call: Call) -> int:
     rank, keep = len(call.shape()), bool(call.integer("keepdims", 1))
     if call.opset < (13 if call.operator == "ReduceSum" else 18):
-        given = call.integers("axes")
+        listed = call.integers("axes")
         nothing = False
     else:
-        given = call.static_ints(1, "the axes") if call.has(1) else None
+        listed = call.static_ints(1, "the axes") if call.has(1) else None
         nothing = bool(call.integer("noop_with_empty_axes", 0))
-    if not given and nothing:
+    if not listed and nothing:
         axes: list[int] = []
     else:
-        axes = call.axes(given, rank) if given else list(range(rank))
+        axes = call.axes(listed, rank) if listed else list(range(rank))
     name = call.operator.removeprefix("Reduce")
     x = call.operand(0)
 

@@ -134,11 +134,11 @@ def _resize_node(call: Call) -> int:
     axes = call.axes(call.integers("axes") or list(range(rank)), rank)
     roi = [(0.0, 1.0)] * len(axes)
     if call.opset >= 11 and call.has(1):
-        given = call.static_floats(1, "the region")
-        if given:
-            if len(given) != 2 * len(axes):
-                raise call.fail(f"the region must have two numbers for each of {len(axes)} axes, not {len(given)}")
-            roi = [(given[j], given[j + len(axes)]) for j in range(len(axes))]
+        region = call.static_floats(1, "the region")
+        if region:
+            if len(region) != 2 * len(axes):
+                raise call.fail(f"the region must have two numbers for each of {len(axes)} axes, not {len(region)}")
+            roi = [(region[j], region[j + len(axes)]) for j in range(len(axes))]
     policy = call.text("keep_aspect_ratio_policy", "stretch")
     scales = call.static_floats(scales_at, "the scales") if call.has(scales_at) else []
     if scales:

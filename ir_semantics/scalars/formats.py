@@ -99,9 +99,9 @@ def code_format(name: str, width: int) -> Format:
     return Format("code", (name, width))
 
 
-def _check(what: str, given: str, allowed: tuple[str, ...]) -> None:
-    if given not in allowed:
-        raise ValueError(f"the {what} of a format must be one of {', '.join(allowed)}, not {given!r}")
+def _check(what: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise ValueError(f"the {what} of a format must be one of {', '.join(allowed)}, not {value!r}")
 
 
 def _check_width(width: int) -> None:

@@ -243,8 +243,8 @@ def clamp(x: Operand, low: Operand, high: Operand) -> Scalar:
 
 def all_of(terms: Iterable[Scalar]) -> Scalar:
     """The conjunction of Booleans; true for none."""
-    given = list(terms)
-    return reduce(partial(apply, "and"), given) if given else TRUE
+    conjuncts = list(terms)
+    return reduce(partial(apply, "and"), conjuncts) if conjuncts else TRUE
 
 
 # -- walking ---------------------------------------------------------------------------------------------

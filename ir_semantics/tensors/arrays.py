@@ -343,8 +343,8 @@ def _divides(divisor: int, extent: int) -> bool:
     return divisor < extent and extent % divisor == 0
 
 
-def _trailing(names: Sequence[str], wanted: Sequence[str]) -> list[str]:
-    return list(itertools.takewhile(lambda v: v in wanted, reversed(names)))[::-1]
+def _trailing(names: Sequence[str], others: Sequence[str]) -> list[str]:
+    return list(itertools.takewhile(lambda v: v in others, reversed(names)))[::-1]
 
 
 def _for_blas(array: Array) -> Array:

@@ -50,10 +50,10 @@ def evaluate(
         extents = shape_at(term, sizes)
         if term.operator == "input":
             name = dict(term.attributes)["name"]
-            given = np.asarray(inputs[name], dtype=object)
-            if given.shape != extents:
-                raise ValueError(f"the input {name} must have the shape {extents} at these sizes, not {given.shape}")
-            done[id(term)] = given
+            array = np.asarray(inputs[name], dtype=object)
+            if array.shape != extents:
+                raise ValueError(f"the input {name} must have the shape {extents} at these sizes, not {array.shape}")
+            done[id(term)] = array
             continue
         run = _compiled(term, [done[id(o)] for o in term.operands], sizes, inputs, domain)
         result = np.empty(extents, dtype=object)

@@ -104,9 +104,9 @@ def _guarded(at: Sequence[Index], extents: Sequence[Index], read: Reader, outsid
 
 
 def _count(what: str, x: Tensor, *parameters: Sequence[object]) -> None:
-    for given in parameters:
-        if len(given) != x.rank:
-            raise ValueError(f"{what} must be given one number for each of the {x.rank} axes of {x}, not {len(given)}")
+    for items in parameters:
+        if len(items) != x.rank:
+            raise ValueError(f"{what} must be given one number for each of the {x.rank} axes of {x}, not {len(items)}")
 
 
 def slice_(

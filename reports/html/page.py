@@ -141,7 +141,7 @@ def _environment() -> Environment:
         loader=PackageLoader("reports.html"),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=_given,
+        finalize=_not_none,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -152,7 +152,7 @@ def _environment() -> Environment:
     return environment
 
 
-def _given(value: Any) -> Any:
+def _not_none(value: Any) -> Any:
     """Any value of a template but None, which would be shown as a word."""
     if value is None:
         raise TypeError("a value of the page must be something, not None")

@@ -188,8 +188,8 @@ def beyond(operator: Operator, data: Data) -> str | None:
     """In words, how the sides differ by more than the bound; empty where they do not, None where there is none."""
     theorem = operator.theorem
     try:
-        device, real, given = _both(theorem, data)
-        bound = operator.bound({n: v for n, v in given.items() if n in operator.symbols}).value
+        device, real, ranges = _both(theorem, data)
+        bound = operator.bound({n: v for n, v in ranges.items() if n in operator.symbols}).value
     except (ZeroDivisionError, OverflowError):
         return None  # a divisor that may be 0, which the conditions exclude
     if bound is None:

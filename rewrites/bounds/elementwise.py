@@ -87,19 +87,19 @@ def _instance(
 ) -> tuple[_Elements, list[str]]:
     """A theorem on arrays, and the letters of their axes."""
     indices = operator.theorem.indices
-    letters = [*dict.fromkeys("".join(given for given, _ in leaves.values()))]
+    letters = [*dict.fromkeys("".join(axes for axes, _ in leaves.values()))]
     letters += [i for i in indices if i not in letters]
 
-    def placed(given: str, array: Reals) -> Reals:
-        order = sorted(range(len(given)), key=lambda k: letters.index(given[k]))
-        sizes = dict(zip(given, array.shape, strict=True))
+    def placed(axes: str, array: Reals) -> Reals:
+        order = sorted(range(len(axes)), key=lambda k: letters.index(axes[k]))
+        sizes = dict(zip(axes, array.shape, strict=True))
         return np.transpose(array, order).reshape([sizes.get(letter, 1) for letter in letters])
 
     values, errors = dict[str, Reals](), dict[str, Reals]()
-    for leaf, (given, numbers) in leaves.items():
+    for leaf, (axes, numbers) in leaves.items():
         bounded = numbers if isinstance(numbers, Bounded) else Bounded(numbers, np.zeros(()))
-        values[leaf] = placed(given, bounded.value)
-        errors[leaf] = placed(given, np.broadcast_to(bounded.error, bounded.value.shape))
+        values[leaf] = placed(axes, bounded.value)
+        errors[leaf] = placed(axes, np.broadcast_to(bounded.error, bounded.value.shape))
     sizes = np.broadcast_shapes(*(v.shape for v in values.values()))
     real = Values(values, {i: letters.index(i) for i in indices}, sizes, FLOATS)
     return _Elements(operator, real, errors, biases), letters

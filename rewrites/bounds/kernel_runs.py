@@ -77,8 +77,8 @@ def differing(operator: Operator) -> str:
             execute({v.name: n for v, n in run.values.items()}, run.memories, None)
         except ExtentError:
             continue
-        if found := run.difference():
-            return found
+        if difference := run.difference():
+            return difference
         count += 1
         if count == RUNS:
             return ""
@@ -133,12 +133,12 @@ class _Run:
 
     def counters(self, place: Mapping[str, int], values: Mapping[Expr, int]) -> dict[Expr, int]:
         """Counters of loops, at values of indices."""
-        found = dict(values)
+        counters = dict(values)
         for index, number_ in place.items():
             for counter, extent in reversed(self.layout.indices[index]):
                 (count,) = self.at(values, extent)
-                number_, found[counter] = divmod(number_, count)
-        return found
+                number_, counters[counter] = divmod(number_, count)
+        return counters
 
     def data(self, values: Mapping[Expr, int]) -> Data:
         """The words of leaves at an element of the result."""

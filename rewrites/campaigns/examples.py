@@ -84,8 +84,8 @@ def read_example(path: Path, campaign: Campaign) -> Example:
     except RecursionError:
         raise ExampleFileError(f"{path}: an example must be flat JSON, not nested beyond reading") from None
     if not isinstance(content, dict) or content.get("schema") != SCHEMA:
-        given = content.get("schema") if isinstance(content, dict) else type(content).__name__
-        raise ExampleFileError(f"{path}: schema must be {SCHEMA!r}, not {given!r}; give a file that -o wrote")
+        schema = content.get("schema") if isinstance(content, dict) else type(content).__name__
+        raise ExampleFileError(f"{path}: schema must be {SCHEMA!r}, not {schema!r}; give a file that -o wrote")
     if set(content) != set(_KEYS):
         raise ExampleFileError(f"{path}: keys must be exactly {', '.join(_KEYS)}, not {', '.join(sorted(content))}")
     if content["campaign"] != campaign.name:
@@ -108,14 +108,14 @@ def read_example(path: Path, campaign: Campaign) -> Example:
     return Example(in_order, distribution, None, _arrays(path, content["arrays"], drawn))
 
 
-def _arrays(path: Path, given: object, drawn: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+def _arrays(path: Path, entries: object, drawn: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     """The arrays, which must have the names, shapes and types of ``drawn``, the campaign's at these sizes."""
-    if not isinstance(given, dict) or set(given) != set(drawn):
-        names = ", ".join(sorted(given)) if isinstance(given, dict) else _short(given)
+    if not isinstance(entries, dict) or set(entries) != set(drawn):
+        names = ", ".join(sorted(entries)) if isinstance(entries, dict) else _short(entries)
         raise ExampleFileError(f"{path}: arrays must be exactly {', '.join(sorted(drawn))}, not {names or 'none'}")
     arrays = {}
     for name, like in drawn.items():
-        entry = given[name]
+        entry = entries[name]
         if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "values"}:
             raise ExampleFileError(f"{path}: array {name} must have exactly dtype, shape and values")
         dtype, shape, values = entry["dtype"], entry["shape"], entry["values"]

@@ -96,27 +96,27 @@ class Method:
 
     def __post_init__(self) -> None:
         _require_word("a method", self.name, AUTO)
-        for given in self.functions:
-            if not isinstance(given, FunctionType):  # of other things it is not known which module they are of
-                raise ValueError(f"method {self.name} must consist of functions, not {given!r:.60}")
+        for function in self.functions:
+            if not isinstance(function, FunctionType):  # of other things it is not known which module they are of
+                raise ValueError(f"method {self.name} must consist of functions, not {function!r:.60}")
 
     @property
     def functions(self) -> tuple[Callable[..., Any], ...]:
         """What a proof by the method, and the check of one, begin with."""
         return self.claim, self.prove, self.regenerate
 
-    def completed(self, given: Parameters) -> dict[str, Any]:
+    def completed(self, values: Parameters) -> dict[str, Any]:
         """The values of all parameters; raises ValueError where one is missing, or is none of this method."""
         known = {p.name for p in self.parameters}
-        for name in given:
+        for name in values:
             if name not in known:
                 others = [m.name for m in METHODS.all().values() if name in {p.name for p in m.parameters}]
                 hint = f", or use method {' or '.join(others)}" if others else ""
                 raise ValueError(f"method {self.name} has no parameter {name}; leave it out{hint}")
         for p in self.parameters:
-            if p.name not in given and p.default is None:
+            if p.name not in values and p.default is None:
                 raise ValueError(f"method {self.name} must be given a {p.name}, e.g. --{p.name} {p.example}")
-        return {p.name: given.get(p.name, p.default) for p in self.parameters}
+        return {p.name: values.get(p.name, p.default) for p in self.parameters}
 
 
 EXTENT_DIGITS = 9

@@ -42,9 +42,9 @@ def verify(
     return verify_with(mapping, method, Discharger(timeout=timeout, progress=progress), **parameters)
 
 
-def chosen_method(method: str, given: Mapping[str, object]) -> tuple[Method, dict[str, Any]]:
+def chosen_method(method: str, parameters: Mapping[str, object]) -> tuple[Method, dict[str, Any]]:
     """The method of that name and its parameters, as they stand in certificates; raises ValueError."""
-    values = {name: list(v) if isinstance(v, tuple) else v for name, v in given.items() if v is not None}
+    values = {name: list(v) if isinstance(v, tuple) else v for name, v in parameters.items() if v is not None}
     methods = METHODS.all()
     name = method if method != AUTO else "bmc" if "shape" in values else "chc"
     if name not in methods:

@@ -32,9 +32,9 @@ def check_explanation(explanation: Explanation, start: Term, end: Term, sides: S
     _check_chain("the whole", explanation.chain, start, end, explanation.lines, len(explanation.lines))
 
 
-def _check_rule(name: str, rule: Rule, given: Substitution[Term], terms: tuple[Term, Term], sides: Sides) -> None:
+def _check_rule(name: str, rule: Rule, match: Substitution[Term], terms: tuple[Term, Term], sides: Sides) -> None:
     try:
-        left, right = sides(rule, given)
+        left, right = sides(rule, match)
     except EGraphError as error:
         raise EGraphError(f"{name}: the rule {rule.name} must apply; {error}") from error
     if left is not terms[0] or right is not terms[1]:

@@ -55,8 +55,8 @@ def typing(operator: str, types: Sequence[Hashable], attributes: tuple[tuple[str
         raise EGraphError(f"{operator} must be well-typed; {error}") from error
 
 
-def _attributes(operator: str, given: Sequence[tuple[str, Hashable]]) -> tuple[tuple[str, Attribute], ...]:
-    return tuple((name, _attribute(operator, name, value)) for name, value in given)
+def _attributes(operator: str, pairs: Sequence[tuple[str, Hashable]]) -> tuple[tuple[str, Attribute], ...]:
+    return tuple((name, _attribute(operator, name, value)) for name, value in pairs)
 
 
 def _attribute(operator: str, name: str, value: Hashable) -> Attribute:
@@ -129,10 +129,10 @@ def _data(digest: str, of: TensorType, graph: Graph, constants: Mapping[str, Arr
         return known
     if digest not in constants:
         raise EGraphError(f"the data of each constant must be given; those of {digest[:12]} ({of}) are not")
-    given = constants[digest]
-    if digest_of(given) != digest or type_of(given) != of:
+    array = constants[digest]
+    if digest_of(array) != digest or type_of(array) != of:
         raise EGraphError(f"the data of the constant {digest[:12]} must be {of} with that digest; they are others")
-    return given
+    return array
 
 
 def explain_outputs(network: Network, extraction: Extraction) -> dict[str, Explanation]:

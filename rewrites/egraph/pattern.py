@@ -156,8 +156,8 @@ def _fields(pattern: Operator, node: ENode, values: dict[str, Hashable]) -> dict
     else:
         if [name for name, _ in pattern.attributes] != [name for name, _ in node.symbol.attributes]:
             return None
-        given = (value for _, value in node.symbol.attributes)
-        pairs += zip((expected for _, expected in pattern.attributes), given, strict=True)
+        attributes = (value for _, value in node.symbol.attributes)
+        pairs += zip((expected for _, expected in pattern.attributes), attributes, strict=True)
     bound = dict(values)
     for expected, value in pairs:
         if isinstance(expected, Bound):
@@ -242,10 +242,9 @@ def build(pattern: Pattern, maker: Maker[T], typing: Typing, substitution: Subst
             return operands[at.name]
         inner = [built(o) for o in at.operands]
         if isinstance(at.attributes, Bound):
-            given = field(at.attributes)
-            if not isinstance(given, tuple) or not all(isinstance(p, tuple) and len(p) == 2 for p in given):
-                raise EGraphError(f"{at.attributes.name} must be a list of attributes, not {given!r}")
-            attributes = given
+            attributes = field(at.attributes)
+            if not isinstance(attributes, tuple) or not all(isinstance(p, tuple) and len(p) == 2 for p in attributes):
+                raise EGraphError(f"{at.attributes.name} must be a list of attributes, not {attributes!r}")
         else:
             attributes = tuple((name, field(value)) for name, value in at.attributes)
         if at.type is None:

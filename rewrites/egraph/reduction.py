@@ -96,8 +96,8 @@ def _freed(problem: Problem) -> Problem:
         kept: list[Option] = []
         for option in sorted(problem.options[c], key=lambda o: (o.cost, o.needs.bit_count(), o.needs, o.picks)):
             needs = option.needs & ~free
-            given = union(always[n] for n in bits(needs)) | free
-            if not any(other.needs & ~given == 0 for other in kept):
+            available = union(always[n] for n in bits(needs)) | free
+            if not any(other.needs & ~available == 0 for other in kept):
                 kept.append(Option(option.cost, needs, option.picks))
         options[c] = tuple(kept)
     return Problem(options, paid)

@@ -48,8 +48,8 @@ class MappingClaim:
         """Raises SizeError where the claim says nothing about ``sizes``: outside the domain, or of another shape."""
         self.mapping.require(sizes)
         if self.shape is not None and dict(sizes) != self.mapping.sizes_for(self.shape):
-            given = ", ".join(f"{name} = {sizes[name]}" for name in self.mapping.parameters)
+            shown = ", ".join(f"{name} = {sizes[name]}" for name in self.mapping.parameters)
             raise SizeError(
                 f"Sizes of mapping {self.name} must be those of {self.mapping.shape_text(self.shape)}, at which alone "
-                f"it is proved; given {given}"
+                f"it is proved; given {shown}"
             )

@@ -35,7 +35,7 @@ def test_both_tries_of_auto_are_reported() -> None:
     verdict = prove(claim(STEP, OTHER), (3, 2))
     assert verdict.status is Status.PROVED and verdict.reason == ""
     tries = verdict.details["tries"]
-    assert [(t.data, t.said) for t in tries] == [  # type: ignore[attr-defined]
+    assert [(t.data, t.reason) for t in tries] == [  # type: ignore[attr-defined]
         (Interpretation.UNINTERPRETED, FAILS),
         (Interpretation.BITS, "all obligations were discharged"),
     ]

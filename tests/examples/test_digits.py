@@ -140,7 +140,7 @@ def test_training_gives_a_network_as_good(notes: dict[str, str]) -> None:
     pytest.importorskip("sklearn", reason="needs the extra train")
     from examples.digits.train import train
 
-    made = {p.key: p.value for p in train(said=lambda text: None).metadata_props}
+    made = {p.key: p.value for p in train(show=lambda text: None).metadata_props}
     assert {k: v for k, v in made.items() if k != "test_correct"} == {
         k: v for k, v in notes.items() if k != "test_correct"
     }

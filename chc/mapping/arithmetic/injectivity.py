@@ -46,10 +46,10 @@ def injectivity_steps(
     steps, conclusions, _ = part_steps(hypotheses, address, renamed)
     goal = smt.And([smt.Equals(a, b) for a, b in counters])
     reach = _about(known, _reach(known, goal.get_free_variables()))
-    given = [*(h for h in reach if is_linear(h)), *conclusions]
-    if not decide(given, goal):
+    premises = [*(h for h in reach if is_linear(h)), *conclusions]
+    if not decide(premises, goal):
         raise Unsupported("an address map is not shown to be injective: two iterations may write one cell")
-    return [*steps, ("counters", given, goal)]
+    return [*steps, ("counters", premises, goal)]
 
 
 def part_steps(
@@ -106,9 +106,9 @@ def _digits(
             continue
         for symbol in (s for s in conclusion.get_free_variables() if s in renamed):
             goal = smt.Equals(symbol, renamed[symbol])
-            given = [*_about(known, conclusion.get_free_variables()), conclusion]
-            if decide(given, goal):
-                steps.append((f"digit {symbol.symbol_name()}", given, goal))
+            premises = [*_about(known, conclusion.get_free_variables()), conclusion]
+            if decide(premises, goal):
+                steps.append((f"digit {symbol.symbol_name()}", premises, goal))
                 conclusions.append(goal)
     return steps, conclusions, parts
 
@@ -168,7 +168,7 @@ def _parts(
             parts = smt.Plus(smt.Times(modulus, polynomial_term(high).substitute(names)), term.substitute(names))
             steps.append((f"parts {number}{side}", [], smt.Equals(polynomial_term(whole).substitute(names), parts)))
         for side, group in zip(("", ", other"), below, strict=True):
-            steps.extend((f"digit {number}{side}: {name}", given, goal) for name, given, goal in group)
+            steps.extend((f"digit {number}{side}: {name}", premises, goal) for name, premises, goal in group)
         return [*_parts(known, low, renamed, steps), *_parts(known, high, renamed, steps)]
     return [whole]
 

@@ -106,7 +106,7 @@ def digit_steps(
         bounding = range_steps(known, smaller, larger, sizes, decide, gap)
         if bounding is None:
             return None
-        steps += [(f"{name}, {step}", given, conclusion) for step, given, conclusion in bounding]
+        steps += [(f"{name}, {step}", premises, conclusion) for step, premises, conclusion in bounding]
         steps.append((name, [bounding[-1][2]], goal))
     return steps
 
@@ -144,8 +144,8 @@ def apart_steps(
             ):
                 form = smt.Plus(smt.Times(radix, high), low)
                 steps.append((f"{side}, digit and rest", [], smt.Equals(whole, form)))
-                steps += [(f"{side} digit, {n}", given, goal) for n, given, goal in group]
-            steps += [(f"{what}: {n}", given, goal) for n, given, goal in below]
+                steps += [(f"{side} digit, {n}", premises, goal) for n, premises, goal in group]
+            steps += [(f"{what}: {n}", premises, goal) for n, premises, goal in below]
             # over any digits and rests; here these are those of left and right
             d, h, e, k = (smt.Symbol(f"!{x}", INT) for x in ("d", "h", "d.other", "h.other"))
             ranges = [smt.LE(smt.Int(0), x) for x in (d, e)] + [smt.LT(x, radix) for x in (d, e)]

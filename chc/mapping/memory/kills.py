@@ -121,10 +121,10 @@ class NoKill:
         if self.point.place == self.other.place:
             ends.append(dict(zip(self.other.counters, self.point.counters, strict=True)))
         facts = self.layout.output_dependence(self.other).facts(self.context, self.group, self._what(), ends)
-        *given, goal = linearised([*self._linear(), *facts, self._goal])
-        if not quick(given, goal):
+        *premises, goal = linearised([*self._linear(), *facts, self._goal])
+        if not quick(premises, goal):
             return False
-        self.context.proof.discharger.follows(self.group, self._what(), given, goal, _MEANING)
+        self.context.proof.discharger.follows(self.group, self._what(), premises, goal, _MEANING)
         return True
 
     def _by_equal_digits(self) -> bool:
@@ -149,8 +149,8 @@ class NoKill:
         """
         if not quick(known, self._goal):
             return False
-        for step, given, goal in steps:
-            self.context.proof.discharger.follows(self.group, f"{self._what()}: {step}", given, goal, _MEANING)
+        for step, premises, goal in steps:
+            self.context.proof.discharger.follows(self.group, f"{self._what()}: {step}", premises, goal, _MEANING)
         if not self._read_before_overwritten(known):
             self._ask(known)
         return True

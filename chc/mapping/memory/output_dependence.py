@@ -42,10 +42,10 @@ class OutputDependence:
         context.proof.fits(context.encoding, name)
         facts = [smt.Equals(part, part.substitute(points[0])) for part in parts]
         known = [*context.encoding.hypotheses, *self.instance.encoding.hypotheses]
-        for number, (what, goal, given) in enumerate(self._compared(list(facts), points, known), 1):
-            if quick(given, goal):
+        for number, (what, goal, premises) in enumerate(self._compared(list(facts), points, known), 1):
+            if quick(premises, goal):
                 context.proof.discharger.follows(
-                    group, f"{name}: fact {number}, {what}", given, goal, "of an iteration that writes the same cell"
+                    group, f"{name}: fact {number}, {what}", premises, goal, "of an iteration that writes the same cell"
                 )
                 facts.append(goal)
         return [*facts, *self._always]
@@ -59,11 +59,11 @@ class OutputDependence:
             meaning = "two iterations that write the same address agree in the parts that it is made of"
             for step, hypotheses, goal in steps:
                 proof.follows(self.group, f"{label} {self.instance.space}, parts: {step}", hypotheses, goal, meaning)
-            for number, (what, goal, given) in enumerate(self._general(), 1):
-                if quick(given, goal):
+            for number, (what, goal, premises) in enumerate(self._general(), 1):
+                if quick(premises, goal):
                     meaning = "of every iteration"
                     proof.discharger.follows(
-                        self.group, f"{label} {self.instance.space}, fact {number}: {what}", given, goal, meaning
+                        self.group, f"{label} {self.instance.space}, fact {number}: {what}", premises, goal, meaning
                     )
                     self._always.append(goal)
         return self._parts

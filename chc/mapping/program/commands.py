@@ -84,8 +84,8 @@ def decode(
     decodes it at the sample ``sizes``: that it does, and no other, is then the condition ``selected``.
     """
     ila = fragment.ila
-    given = dict(command.inputs)
-    inputs = {v: given.get(n, const(0, v.width) if v.sort != BOOL else ~(v == v)) for n, v in ila.inputs.items()}
+    operands = dict(command.inputs)
+    inputs = {v: operands.get(n, const(0, v.width) if v.sort != BOOL else ~(v == v)) for n, v in ila.inputs.items()}
     known = {**scalars, **inputs}
     chosen_by = known if not case else {k: substitute(v, case) for k, v in known.items()}
     instructions = list(ila.instructions.values())

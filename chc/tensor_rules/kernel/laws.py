@@ -45,10 +45,10 @@ def law(check: Callable[[Forms, Step, Element], None]) -> Law:
 
 def _premise(step: Step, position: int, left: Element, right: Element, *more: Condition) -> None:
     """The premise says ``left = right`` under the step's hypotheses and ``more``."""
-    given = step.premises[position]
+    premise = step.premises[position]
     allowed = extended(step.hypotheses, *more)
-    need(given.left == left and given.right == right, "a premise must be about the parts of the step")
-    need(all(h in allowed for h in given.hypotheses), "a premise must not have other hypotheses")
+    need(premise.left == left and premise.right == right, "a premise must be about the parts of the step")
+    need(all(h in allowed for h in premise.hypotheses), "a premise must not have other hypotheses")
 
 
 # -- equality ---------------------------------------------------------------------------------------
@@ -58,10 +58,10 @@ def _premise(step: Step, position: int, left: Element, right: Element, *more: Co
 def chain(forms: Forms, step: Step, right: Element) -> None:
     """a = a; a = b and b = c give a = c; a = b gives b = a: ``data`` says which premises are read backwards."""
     current = step.left
-    for position, (given, backwards) in enumerate(zip(step.premises, step.data, strict=True)):
-        assert given.right is not None
-        _premise(step, position, given.left, given.right)
-        start, end = (given.right, given.left) if backwards else (given.left, given.right)
+    for position, (premise, backwards) in enumerate(zip(step.premises, step.data, strict=True)):
+        assert premise.right is not None
+        _premise(step, position, premise.left, premise.right)
+        start, end = (premise.right, premise.left) if backwards else (premise.left, premise.right)
         need(current == start, "equations must follow each other")
         current = end
     need(current == right, "equations must lead to the right side")

@@ -119,10 +119,10 @@ def _sides(step: Step) -> list[Element]:
 
 def _divides(forms: Forms, step: Step, divisors: list[tuple[Hypotheses, Element]]) -> None:
     """What the left side divides by has a value other than 0, wherever the left side has a value."""
-    (given,) = step.premises
-    need(step.law == "divisor of the left side" and given.right == step.left, "an element that is equal to a divisor")
-    need(all(h in step.hypotheses for h in given.hypotheses), "a premise must not have other hypotheses")
-    places = [[h for h in at if h not in step.hypotheses] for at, divisor in divisors if divisor == given.left]
+    (premise,) = step.premises
+    need(step.law == "divisor of the left side" and premise.right == step.left, "an element that is equal to a divisor")
+    need(all(h in step.hypotheses for h in premise.hypotheses), "a premise must not have other hypotheses")
+    places = [[h for h in at if h not in step.hypotheses] for at, divisor in divisors if divisor == premise.left]
     forms.ask(step.hypotheses, both(*min(places, key=len)), "the left side divides in this place")
 
 

@@ -37,22 +37,22 @@ def split(at: Hypotheses, left: Element, right: Element, data: Sequence[Conditio
 
 def chain(at: Hypotheses, *links: Step | tuple[Step, bool]) -> Step:
     """Steps one after the other; those in a pair with True are read backwards."""
-    given = [(link, False) if isinstance(link, Step) else link for link in links]
-    given = [(s, backwards) for s, backwards in given if s.left != s.right]
-    if not given:
+    steps = [(link, False) if isinstance(link, Step) else link for link in links]
+    steps = [(s, backwards) for s, backwards in steps if s.left != s.right]
+    if not steps:
         first = links[0] if isinstance(links[0], Step) else links[0][0]
         return same(at, first.left)
-    if len(given) == 1 and not given[0][1]:
-        return given[0][0]
-    ends = [(s.right, s.left) if backwards else (s.left, s.right) for s, backwards in given]
+    if len(steps) == 1 and not steps[0][1]:
+        return steps[0][0]
+    ends = [(s.right, s.left) if backwards else (s.left, s.right) for s, backwards in steps]
     start, end = ends[0][0], ends[-1][1]
     assert start is not None and end is not None
-    return step("chain", at, start, end, *(s for s, _ in given), data=tuple(b for _, b in given))
+    return step("chain", at, start, end, *(s for s, _ in steps), data=tuple(b for _, b in steps))
 
 
-def parts(at: Hypotheses, *given: Any) -> Step:
+def parts(at: Hypotheses, *sides_and_steps: Any) -> Step:
     """That equal parts make equal wholes: both of these, and steps about their parts."""
-    left, right, *premises = given
+    left, right, *premises = sides_and_steps
     return step("parts", at, left, right, *(p for p in premises if p.left != p.right))
 
 
@@ -154,9 +154,9 @@ class Elements:
         return current
 
 
-def _sides(given: Step) -> tuple[Element, Element]:
-    assert given.right is not None
-    return given.left, given.right
+def _sides(equation: Step) -> tuple[Element, Element]:
+    assert equation.right is not None
+    return equation.left, equation.right
 
 
 def joined(op: str, elements: Sequence[Element], nothing: Element | None = None) -> Element:

@@ -106,7 +106,7 @@ class Normaliser(Values):
                 first = {v: kept.get(v, index(0)) for v, _ in long.bound}
                 maps += [(0, j, j, kept), (1, j, j, first)]
                 steps += 2 * [same(at, self.elements.value(short.value))]
-        left, right = (self.elements.extremum(op, given) for given in (outer, members))
+        left, right = (self.elements.extremum(op, each) for each in (outer, members))
         return step("covering", at, left, right, *steps, data=(op, tuple(maps)))
 
     def _needed(self, member: Member, context: Context) -> Member:
@@ -189,12 +189,12 @@ class Normaliser(Values):
         first = self._same("min", inner, whole, self.elements.extremum("min", members))
         return Normal(normal.value, chain(inner.hypotheses, first, normal.step))
 
-    def _of_members(self, op: str, given: list[Member], context: Context) -> Normal:
+    def _of_members(self, op: str, operands: list[Member], context: Context) -> Normal:
         """The normal form of the extremum of members."""
         at = context.hypotheses
-        members = list(dict.fromkeys(given))
+        members = list(dict.fromkeys(operands))
         whole = self.elements.extremum(op, members)
-        first = self._same(op, context, self.elements.extremum(op, given), whole)
+        first = self._same(op, context, self.elements.extremum(op, operands), whole)
         guards = list(dict.fromkeys(m.guard for m in members if not m.bound and m.guard != TRUE))
         if not guards or len(guards) > MOST_GUARDS:
             normal = self._atom_of(op, members, context)
@@ -280,9 +280,9 @@ class Normaliser(Values):
         return step("monotone", context.hypotheses, left, right, *self.divisors_at(context), data=op)
 
 
-def _right(given: Step) -> Element:
-    assert given.right is not None
-    return given.right
+def _right(equation: Step) -> Element:
+    assert equation.right is not None
+    return equation.right
 
 
 def _alone(value: Value) -> Atom | None:

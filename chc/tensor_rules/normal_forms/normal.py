@@ -220,15 +220,15 @@ def substitute_atom(atom: Atom, values: Mapping[str, Index]) -> Atom:
             return OrderedSum(variable, extent.substitute(values), substitute_value(value, values))
 
 
-def substitute_family(given: Family, values: Mapping[str, Index]) -> Family:
+def substitute_family(family: Family, values: Mapping[str, Index]) -> Family:
     """The family with free index variables replaced."""
-    bound = tuple((v, e.substitute(values)) for v, e in given.bound)
+    bound = tuple((v, e.substitute(values)) for v, e in family.bound)
     powers: dict[Atom, int] = {}
-    for atom, n in given.powers:
+    for atom, n in family.powers:
         new = substitute_atom(atom, values)
         powers[new] = powers.get(new, 0) + n
     kept = tuple((a, n) for a, n in powers.items() if n)  # in the order that they had
-    return Family(bound, substitute_condition(given.guard, values), given.coefficient, kept)
+    return Family(bound, substitute_condition(family.guard, values), family.coefficient, kept)
 
 
 def substitute_value(value: Value, values: Mapping[str, Index]) -> Value:

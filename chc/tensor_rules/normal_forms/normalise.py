@@ -244,15 +244,15 @@ class Values(Signs, ABC):
         last = self._as(value, context, (each or [raw])[-1].right)  # type: ignore[arg-type]
         return Normal(value, chain(at, first, parts(at, plain, over, normal.step), raw, *each, last.step))
 
-    def _counted(self, given: Family, context: Context) -> Normal:
+    def _counted(self, family: Family, context: Context) -> Normal:
         """An outermost variable on which nothing depends multiplies by its extent (over the reals)."""
-        at, whole = context.hypotheses, self.elements.family(given)
-        (variable, extent), *rest = given.bound
-        without = Family(tuple(rest), given.guard, given.coefficient, given.powers)
+        at, whole = context.hypotheses, self.elements.family(family)
+        (variable, extent), *rest = family.bound
+        without = Family(tuple(rest), family.guard, family.coefficient, family.powers)
         if self.laws is not Laws.RING or variable in variables_in(without):
-            return Normal((given,), same(at, whole))
+            return Normal((family,), same(at, whole))
         if not context.establish(le(0, extent), self.group, f"{extent} is no less than 0"):
-            return Normal((given,), same(at, whole))
+            return Normal((family,), same(at, whole))
         product = Apply("mul", (IndexValue(extent), self.elements.family(without)))
         value = self._merged(times(without, c) for c in self._integer(extent))
         first = step("counted", at, whole, product, *self.divisors_at(context))
@@ -264,8 +264,8 @@ class Values(Signs, ABC):
 
     # -- scalar operators ---------------------------------------------------------------------------
 
-    def _apply(self, op: str, given: list[Normal], context: Context) -> Normal:
-        args = [g.value for g in given]
+    def _apply(self, op: str, operands: list[Normal], context: Context) -> Normal:
+        args = [g.value for g in operands]
         whole = Apply(op, tuple(map(self.elements.value, args)))
         if op == "add" and self.laws is Laws.MONOID:
             return self._as(args[0] + args[1], context, whole)
@@ -282,7 +282,7 @@ class Values(Signs, ABC):
                 case "fma":
                     return self._as(self._merged(self._product(args[0], args[1]) + args[2]), context, whole)
                 case "div":
-                    return self._cases(op, args, (1,), context, lambda a, c: self._quotient(a, given[1].step, c))
+                    return self._cases(op, args, (1,), context, lambda a, c: self._quotient(a, operands[1].step, c))
                 case "exp":
                     return self._cases(op, args, (0,), context, lambda a, c: self._exp(a[0], c))
 

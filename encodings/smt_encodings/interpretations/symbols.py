@@ -34,12 +34,12 @@ class Symbols:
         self._names: dict[DataFormat, str] = {}
         self._constants: dict[DataFormat, dict[str, FNode]] = {}
         self._laws: list[FNode] = []
-        self._said: list[str] = []
+        self._assumptions: list[str] = []
 
     @property
     def assumptions(self) -> tuple[str, ...]:
         """The laws that were added."""
-        return tuple(self._said)
+        return tuple(self._assumptions)
 
     def variable(self, name: str, kind: DataFormat) -> FNode:
         """An unknown value of the format's sort."""
@@ -63,12 +63,12 @@ class Symbols:
         symbol = smt.Symbol(name, FunctionType(self._sort(kind), [self._sort(k) for k in kinds]))
         return smt.Function(symbol, list(args))
 
-    def lemma(self, law: FNode, said: str) -> None:
-        """Adds a law, true for all values of its free variables; ``said`` names it among the assumptions."""
+    def lemma(self, law: FNode, name: str) -> None:
+        """Adds a law, true for all values of its free variables; ``name`` is that of it among the assumptions."""
         bound = [s for s in law.get_free_variables() if not s.symbol_type().is_function_type()]
         bound = [s for s in bound if not s.symbol_name().startswith("constant!")]
         self._laws.append(smt.ForAll(sorted(bound, key=str), law) if bound else law)
-        self._said.append(said)
+        self._assumptions.append(name)
 
     def script(self, assertions: Sequence[FNode], comment: str = "") -> str:
         """The question, with the laws and the difference of constants."""

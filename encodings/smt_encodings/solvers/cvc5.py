@@ -70,11 +70,11 @@ def _answer(smtlib: str, timeout: float, patience: float, clock: float) -> Answe
             command = parser.nextCommand()
             if command.isNull():
                 break
-            said = command.invoke(solver, symbols) or ""
-            if said.startswith("(error"):  # cvc5 goes on without the command, an ill-sorted assertion for one
-                raise RuntimeError(said.strip())
+            reply = command.invoke(solver, symbols) or ""
+            if reply.startswith("(error"):  # cvc5 goes on without the command, an ill-sorted assertion for one
+                raise RuntimeError(reply.strip())
             if command.getCommandName() == "check-sat":
-                output = said
+                output = reply
     except RuntimeError as error:
         raise ValueError(f"cvc5 must be given well-formed SMT-LIB; it says: {error}") from error
     words = output.split()

@@ -97,15 +97,15 @@ class Operator:
         """The laws on real numbers that it uses."""
         return tuple(self.theorem.rules)
 
-    def values(self, given: Mapping[str, float | Fraction]) -> dict[str, Fraction]:
+    def values(self, numbers: Mapping[str, float | Fraction]) -> dict[str, Fraction]:
         """All symbols' values: given ones as exact rational numbers, others by default.
 
         Raises ValueError for other symbols, and for what is no value of one.
         """
-        unknown = sorted(set(given) - set(self.symbols))
+        unknown = sorted(set(numbers) - set(self.symbols))
         if unknown:
             raise ValueError(f"symbols of {self.name} must be among {', '.join(self.symbols)}, not {unknown[0]}")
-        values = {n: self._value(n, v) for n, v in given.items()}
+        values = {n: self._value(n, v) for n, v in numbers.items()}
         for name, formula in self.defaults.items():  # in the order of their steps
             if name not in values:
                 values[name] = formula.evaluate(values)
@@ -134,9 +134,9 @@ class Operator:
             **dict.fromkeys((b for j in theorem.judgements for b in j.biases), (Fraction(0), Fraction(7), True)),
         }
 
-    def bound(self, given: Mapping[str, float | Fraction]) -> Bound:
+    def bound(self, numbers: Mapping[str, float | Fraction]) -> Bound:
         """The bound at these sizes, ranges and biases."""
-        return replace(evaluate(self.error, self.conditions, self.values(given)), theorem=self.name)
+        return replace(evaluate(self.error, self.conditions, self.values(numbers)), theorem=self.name)
 
     def derived(self) -> list[str]:
         """The derivation, one line per step."""

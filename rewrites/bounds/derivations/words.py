@@ -37,7 +37,7 @@ class Words:
     """Steps of words: of leaves, of primitives that lemmas are about, and of what stands for them.
 
     ``known`` are the steps of terms, and ``leaves`` variables for words that are loaded.  ``pending`` is what registers
-    stand for that have no step yet: a law, the step of a term, its index and the number of terms.  ``made`` are the
+    stand for that have no step yet: a law, the step of a term, its index and the number of terms.  ``data`` are the
     variables that stand for data, of which neither addresses nor decisions may be.  ``closed`` are leaves that count
     only where a test holds, which was taken into account at the one place where they are used.
     """
@@ -53,7 +53,7 @@ class Words:
     leaves: dict[Expr, tuple[str, Leaf]] = field(default_factory=dict)
     ways: dict[Expr, Expr] = field(default_factory=dict)
     """What of a leaf stands for a number: the word that is loaded, or one that is made wider."""
-    made: set[Expr] = field(default_factory=set)
+    data: set[Expr] = field(default_factory=set)
     closed: set[Expr] = field(default_factory=set)
     used: dict[str, Lemma] = field(default_factory=dict)
     biases: dict[str, Expr] = field(default_factory=dict)
@@ -86,12 +86,12 @@ class Words:
     def variable(self, name: str, width: int) -> Expr:
         """A variable that stands for data."""
         variable = private_var(name, bv(width))
-        self.made.add(variable)
+        self.data.add(variable)
         return variable
 
-    def said(self, term: Expr, what: object) -> Expr:
-        """The same, which sizes, counters and operands say: it depends on no data."""
-        if any(v in self.made or isinstance(v.sort, MemSort) for v in variables_of(term)):
+    def data_free(self, term: Expr, what: object) -> Expr:
+        """The same term, which depends on sizes, counters and operands, and on no data."""
+        if any(v in self.data or isinstance(v.sort, MemSort) for v in variables_of(term)):
             raise Unread(f"{what} must not depend on data")
         return term
 
@@ -113,13 +113,13 @@ class Words:
 
     def use(self, leaf: Expr, word: Expr) -> Leaf:
         """A leaf as it is used: in one way, and with as many bits as its form has."""
-        name, found = self.leaves[leaf]
+        name, entry = self.leaves[leaf]
         if leaf in self.closed:
             raise Unread(f"{name}, which does not always count, must be used in one place")
-        half = found.form == "byte weight" and word is leaf  # the other half of its bits must be zeros
-        if half or self.ways.setdefault(leaf, word) is not word or word.width != WIDTHS.get(found.form):
-            raise Unread(f"{name} must be of the {WIDTHS.get(found.form)} bits of the form {found.form}, not {word}")
-        return found
+        half = entry.form == "byte weight" and word is leaf  # the other half of its bits must be zeros
+        if half or self.ways.setdefault(leaf, word) is not word or word.width != WIDTHS.get(entry.form):
+            raise Unread(f"{name} must be of the {WIDTHS.get(entry.form)} bits of the form {entry.form}, not {word}")
+        return entry
 
     def _written(self, term: Expr, name: str | None, converted: bool) -> int:
         if term in self.leaves:
@@ -164,8 +164,8 @@ class Words:
         raise Unread(f"no lemma is about {term}")
 
     def _given(self, leaf: Expr, word: Expr) -> int:
-        found = self.use(leaf, word)
-        names = [self.leaves[leaf][0], found.form, found.magnitude, found.error, found.bias]
+        entry = self.use(leaf, word)
+        names = [self.leaves[leaf][0], entry.form, entry.magnitude, entry.error, entry.bias]
         return self.add("given", names=names)
 
     def score(self, term: Expr) -> int:
@@ -216,7 +216,7 @@ class Words:
 
     def _bias(self, operand: Expr) -> str:
         """The name of an operand that is a bias, which is no other operand's."""
-        self.said(operand, "a bias")
+        self.data_free(operand, "a bias")
         if operand.op != "var" or operand not in self.operands:
             raise Unread(f"a bias must be an operand, not {operand}")
         name = self.names.biases.get(operand.name, operand.name)

@@ -192,9 +192,9 @@ class _Writer(Words):
                 case Let(target=target, value=value):
                     env[target] = self.term(value, env)
                 case Load(target=target, memory=memory, address=address):
-                    env[target] = self.load(target, memory, self.said(self.term(address, env), "an address"))
+                    env[target] = self.load(target, memory, self.data_free(self.term(address, env), "an address"))
                 case Store(memory=memory, address=address, value=value):
-                    self.store(memory, self.said(self.term(address, env), "an address"), self.term(value, env))
+                    self.store(memory, self.data_free(self.term(address, env), "an address"), self.term(value, env))
                 case For():
                     self.loop(statement, env)
                 case _:
@@ -236,7 +236,7 @@ class _Writer(Words):
 
     def loop(self, loop: For, env: dict[Expr, Expr]) -> None:
         counter = loop.counter
-        extent = self.said(self.term(loop.extent, env), f"the number of iterations of {counter.name}")
+        extent = self.data_free(self.term(loop.extent, env), f"the number of iterations of {counter.name}")
         indexed, stores = self.names.loops.get(counter.name), any(isinstance(s, Store) for s in walk(loop.body))
         if indexed is None and extent.is_const and extent.value <= MOST_WRITTEN_OUT and not stores:
             for iteration in range(extent.value):
@@ -277,7 +277,7 @@ class _Writer(Words):
         """A test of counters and sizes."""
         if not any(v in self.indices or v in self.elements for v in variables_of(test)):
             raise Unread(f"the condition of {what} must be one on counters, not {test}")
-        return self.said(test, f"the condition of {what}")
+        return self.data_free(test, f"the condition of {what}")
 
     def vanishes(self, term: Expr) -> bool:
         """Whether a word is 0 where all words that are read under the guard are: a sum of their products is."""
@@ -312,8 +312,9 @@ class _Writer(Words):
         if {*names[:-1]} & self.active:
             raise Unread(f"loops over {index} must not be inside of each other")
         for each in nest:
-            inner[each.counter] = self.index(index, each.counter, len(extents))
-            extents.append(self.said(self.term(each.extent, env), f"the number of iterations of {each.counter.name}"))
+            counter = each.counter
+            inner[counter] = self.index(index, counter, len(extents))
+            extents.append(self.data_free(self.term(each.extent, env), f"the number of iterations of {counter.name}"))
         if len(names) == 3:
             first, second = (self.index(name, loop.counter, 0) for name in names[:2])
             inner[loop.counter] = first * int(count) + second
@@ -326,7 +327,7 @@ class _Writer(Words):
         else:
             around = [(inner[each.counter], extent) for each, extent in zip(nest, extents, strict=True)]
             self.counted(index, count, extents, [counter for counter, _ in around])
-        kept = {r: self.variable(f"{_KEPT} {r.name} {len(self.made)}", r.width) for r in _updated(nest[-1].body, env)}
+        kept = {r: self.variable(f"{_KEPT} {r.name} {len(self.data)}", r.width) for r in _updated(nest[-1].body, env)}
         if kept and len(names) == 3:
             raise Unread(f"{loop.counter.name} must count what is stored, and not what is summed")
         inner |= kept

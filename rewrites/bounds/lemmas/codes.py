@@ -95,8 +95,8 @@ def _pool(combined: Callable[[Words, Words], Words]) -> Callable[[Function], Eve
 
 
 def _exact(value: Callable[..., Words], arguments: Callable[[], Iterable[tuple[Words, ...]]], width: int) -> Every:
-    def error(result: Words, *given: Words) -> tuple[Words, Words]:
-        return np.abs(signed(result, width) - value(*given)), np.zeros_like(result)
+    def error(result: Words, *operands: Words) -> tuple[Words, Words]:
+        return np.abs(signed(result, width) - value(*operands)), np.zeros_like(result)
 
     return Every(arguments, error)
 

@@ -49,7 +49,7 @@ def read_steps(content: object) -> tuple[Step, ...]:
     return tuple(Step(law, tuple(of), tuple(lemmas), tuple(names)) for law, of, lemmas, names in steps)
 
 
-def _said(theorem: Theorem) -> tuple[str, str]:
+def _statement(theorem: Theorem) -> tuple[str, str]:
     """What a theorem states, and under which conditions."""
     result = theorem.result
     statement = f"|{text_of(result.device)} - {text_of(result.real)}| <= {result.error}"
@@ -138,7 +138,7 @@ class BoundSubject(StatedSubject):
     def stated(self) -> Claim:
         """The theorem in words."""
         theorem = self.operator.theorem
-        statement, conditions = _said(theorem)
+        statement, conditions = _statement(theorem)
         interpretations = (Interpretation.BITS, Interpretation.REALS)
         symbols = "; ".join(f"{name}: {text}" for name, text in self.operator.symbols.items())
         assumptions = (*_assumptions(theorem), *self.operator.written.assumptions, symbols)
@@ -150,7 +150,7 @@ class BoundSubject(StatedSubject):
         lemmas = [LEMMAS[name] for name in theorem.lemmas]
         return {
             "kernel": "" if (kernel := self.operator.written.kernel) is None else digest(kernel),
-            "theorem": text_digest(*_said(theorem), *_assumptions(theorem), *self.operator.written.assumptions),
+            "theorem": text_digest(*_statement(theorem), *_assumptions(theorem), *self.operator.written.assumptions),
             "lemmas": text_digest(
                 *(t for m in lemmas for t in (m.name, m.statement, m.domain, digest(m.function))),
                 *(lemma_obligation(lemma).smtlib for lemma in self.operator.written.lemmas),
@@ -170,8 +170,8 @@ class BoundSubject(StatedSubject):
             return f"the kernel does not accept the derivation: {error}"
         if other := _other_primitive(self.operator, theorem):
             return other
-        if (_said(theorem), _assumptions(theorem)) != (
-            _said(self.operator.theorem),
+        if (_statement(theorem), _assumptions(theorem)) != (
+            _statement(self.operator.theorem),
             _assumptions(self.operator.theorem),
         ):
             return "the derivation proves another bound, or under other assumptions"

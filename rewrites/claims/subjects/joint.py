@@ -89,9 +89,9 @@ class JointSubject(TensorSubject):
 
     def _right(self) -> str:
         laid = ", ".join(f"{name} = {term}" for name, term in self.joint.tensors.items())
-        given = ", ".join(f"{name} = {value}" for name, value in self.joint.given.items())
+        values = ", ".join(f"{name} = {value}" for name, value in self.joint.given.items())
         kernels = ", then ".join(called.kernel.name for called in self.joint.called)
-        return f"{kernels} of {self.joint.mapping.name} where {laid}{f'; {given}' if given else ''}"
+        return f"{kernels} of {self.joint.mapping.name} where {laid}{f'; {values}' if values else ''}"
 
     def _assumptions(self) -> list[str]:
         mapping = self.joint.mapping

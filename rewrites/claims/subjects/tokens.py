@@ -66,20 +66,20 @@ class TokenSubject(StatedSubject):
 
     def replayed(self, document: str) -> Refutation | None:
         """The document's product executed again by its schedule."""
-        given = read_document(document, self.name, {"product"})["product"]
+        product = read_document(document, self.name, {"product"})["product"]
         kinds = {"blocks": int, "rounds": int, "bias": bool, "schedule": list, "contents": int}
-        if set(given) != set(kinds) or not all(type(given[name]) is kind for name, kind in kinds.items()):
+        if set(product) != set(kinds) or not all(type(product[name]) is kind for name, kind in kinds.items()):
             raise ValueError(f"a counterexample to {self.name} must have {', '.join(kinds)} of its product")
-        if not (0 < given["blocks"] <= MOST_BLOCKS and 0 < given["rounds"] <= MOST_BLOCKS):
+        if not (0 < product["blocks"] <= MOST_BLOCKS and 0 < product["rounds"] <= MOST_BLOCKS):
             raise ValueError(f"a counterexample to {self.name} must have 1 to {MOST_BLOCKS} blocks and rounds")
-        program = blocked_product(self.rules, given["blocks"], given["rounds"], bias=given["bias"])
+        program = blocked_product(self.rules, product["blocks"], product["rounds"], bias=product["bias"])
         last = len(program.words)
-        if not all(type(n) is int and 1 <= n <= last for n in given["schedule"]):
+        if not all(type(n) is int and 1 <= n <= last for n in product["schedule"]):
             raise ValueError(f"a schedule of the counterexample to {self.name} must be of numbers from 1 to {last}")
-        difference = compare(program, given["schedule"], HLS, given["contents"])
+        difference = compare(program, product["schedule"], HLS, product["contents"])
         if difference is None:
             return None
-        return self.shown(ProductRun(given["blocks"], given["rounds"], given["bias"], difference))
+        return self.shown(ProductRun(product["blocks"], product["rounds"], product["bias"], difference))
 
     def shown(self, evidence: ProductRun) -> Refutation:
         """The schedule of a small product that a proof did not survive; what is REFUTED is named in its reason."""

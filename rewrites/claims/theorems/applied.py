@@ -63,14 +63,14 @@ def pooled(kind: str, x: Quantised, steps: int) -> Bound:
     because neither a maximum nor a mean of two numbers changes by more than the numbers do.  That is no theorem.
     """
     first = pooling(kind, x)
-    given: dict[str, float | Fraction] = {**ranges_of(first.operator, first.leaves, first.biases)}
-    total = again = first.operator.bound(given)
+    ranges: dict[str, float | Fraction] = {**ranges_of(first.operator, first.leaves, first.biases)}
+    total = again = first.operator.bound(ranges)
     for _ in range(steps - 1):
         if total.value is None or again.value is None:
             break
         if kind == "mean":
-            given["X"] = given["Y"] = Fraction(given["Y"]) + again.value
-        again = first.operator.bound(given)
+            ranges["X"] = ranges["Y"] = Fraction(ranges["Y"]) + again.value
+        again = first.operator.bound(ranges)
         total = Bound(None if again.value is None else total.value + again.value, again.unmet)
     return total
 
@@ -98,10 +98,10 @@ def convolution(x: Reals, w: Reals, magnitude: Reals, weight_bits: int) -> tuple
     ``magnitude`` are the sums of magnitudes of the results' products, which no partial sum exceeds.
     """
     taps = w.shape[2] * w.shape[3] * -(-w.shape[1] // 8)
-    given = {"n": taps, "x": float(np.abs(x).max(initial=0.0)), "w": float(np.abs(w).max(initial=0.0))}
+    ranges = {"n": taps, "x": float(np.abs(x).max(initial=0.0)), "w": float(np.abs(w).max(initial=0.0))}
     operator = CONVOLUTIONS[weight_bits]
-    whole = operator.bound({**given, "M": float(magnitude.max(initial=0.0))})
-    return bound_ranges(operator, {**given, "M": magnitude}), whole
+    whole = operator.bound({**ranges, "M": float(magnitude.max(initial=0.0))})
+    return bound_ranges(operator, {**ranges, "M": magnitude}), whole
 
 
 GATES: Mapping[str, tuple[str, ...]] = {"rnn": ("h",), "gru": ("r", "z", "n"), "lstm": ("i", "f", "g", "o")}
@@ -145,6 +145,6 @@ def recurrent(kind: str, inputs: Sequence[Quantised], state_bias: int, states: R
     weights, biases = _layer(kind, inputs, state_bias)
     before = np.vstack([np.zeros((1, states.shape[1])), states[:-1]])
     leaves = {**weights, "x[i]": ("ti", inputs[0].values), "h[j]": ("tj", before), "h": ("to", before)}
-    given = ranges_of(STEPS[kind][0], leaves, biases)
-    bounds = over_time(kind, given, len(states))
+    ranges = ranges_of(STEPS[kind][0], leaves, biases)
+    bounds = over_time(kind, ranges, len(states))
     return [b if b.value is None else Bound(b.value + Fraction(FLOAT_ERROR), b.unmet, b.theorem) for b in bounds]

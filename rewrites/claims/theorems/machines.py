@@ -25,15 +25,15 @@ def _convolution(bits: int, bias: bool) -> Operator:
     example: dict[str, Fraction | int] = {"n": 9, "x": 1, "w": 1, "M": 32}
     # weights of a byte: 6 + 7 bits of fraction are no more than a partial sum's
     leaves = {"value": Leaf("x", "word", "x"), "weight": Leaf("w", "weight" if bits == 16 else "byte weight", "w")}
-    given = {"relu": 0, "bias": 0}
+    values = {"relu": 0, "bias": 0}
     if bias:
         symbols["B"], example["B"] = "largest magnitude of the bias", 1
         leaves["bias"] = Leaf("b", "bias", "B")
-        del given["bias"]
+        del values["bias"]
     names = Names(
         leaves,
         loops={"group": ("t", "n"), "member": ("c", "8")},
-        given=given,
+        given=values,
         ranges={"total": "M", "element": "M"},
     )
     note = (

@@ -21,7 +21,7 @@ def _up(value: Fraction) -> Fraction:
     return -(-value // _ROUNDING) * _ROUNDING
 
 
-def over_time(kind: str, given: Mapping[str, float | Fraction], steps: int) -> list[Bound]:
+def over_time(kind: str, ranges: Mapping[str, float | Fraction], steps: int) -> list[Bound]:
     """The bounds of the hidden state after 1 .. ``steps`` timesteps, from exact zeros; they end where one fails.
 
     For an LSTM the largest cell state before timestep t is at most t; a given C is taken for all of them.
@@ -29,12 +29,12 @@ def over_time(kind: str, given: Mapping[str, float | Fraction], steps: int) -> l
     Raises KeyError on another kind than rnn, gru or lstm.
     """
     operators = STEPS[kind]
-    values: dict[str, float | Fraction] = {**given, "e_h": Fraction(0)}
+    values: dict[str, float | Fraction] = {**ranges, "e_h": Fraction(0)}
     if kind == "lstm":
         values["e_c"] = Fraction(0)
     over_steps: list[Bound] = []
     for step in range(steps):
-        if kind == "lstm" and "C" not in given:
+        if kind == "lstm" and "C" not in ranges:
             values["C"] = Fraction(step)
         bounds = []
         for operator in operators:

@@ -72,11 +72,11 @@ def _line_json(table: _Table, line: Line) -> dict[str, Any]:
     ends: dict[str, Any] = {"before": table.term(line.before), "after": table.term(line.after)}
     if isinstance(line.reason, Congruence):
         return ends | {"operands": [_links_json(chain) for chain in line.reason.operands]}
-    given = line.reason.substitution
+    substitution = line.reason.substitution
     return ends | {
         "rule": table.rule(line.reason.rule),
-        "given": {name: table.term(operand) for name, operand in given.operands},
-        "values": {name: _value_json(value) for name, value in given.values},
+        "given": {name: table.term(operand) for name, operand in substitution.operands},
+        "values": {name: _value_json(value) for name, value in substitution.values},
     }
 
 
@@ -114,11 +114,11 @@ def chain_value(where: str, value: object) -> dict[str, Explanation]:
 
 
 def _terms(where: str, value: object) -> list[Term]:
-    given = items(where, value)
-    if len(given) > MOST_TERMS:
-        raise ArtefactError(f"{where} must be at most {MOST_TERMS}, not {len(given)}")
+    entries = items(where, value)
+    if len(entries) > MOST_TERMS:
+        raise ArtefactError(f"{where} must be at most {MOST_TERMS}, not {len(entries)}")
     terms: list[Term] = []
-    for number, item in enumerate(given):
+    for number, item in enumerate(entries):
         place = f"{where}: {number}"
         parts = items(place, item)
         if len(parts) != 4:
@@ -137,12 +137,12 @@ def _line(where: str, value: object, terms: list[Term], rules: list[Rule]) -> Li
         reason: RuleApplication | Congruence = Congruence(tuple(_links(where, c, MOST_TERMS) for c in chains))
     else:
         content = record(where, content, ("before", "after", "rule", "given", "values"))
-        given = field(f"{where}: given", content["given"], dict, "an object of terms")
+        operands = field(f"{where}: given", content["given"], dict, "an object of terms")
         values = field(f"{where}: values", content["values"], dict, "an object of values")
         reason = RuleApplication(
             rules[natural(f"{where}: rule", content["rule"], len(rules))],
             Substitution.of(
-                {name: terms[natural(f"{where}: {name}", t, len(terms))] for name, t in given.items()},
+                {name: terms[natural(f"{where}: {name}", t, len(terms))] for name, t in operands.items()},
                 {name: _value(f"{where}: {name}", v) for name, v in values.items()},
             ),
         )

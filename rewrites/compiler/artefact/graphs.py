@@ -103,12 +103,12 @@ def graph_value(where: str, value: object, constants: Mapping[str, Array]) -> Gr
     ``constants``.
     """
     content = record(where, value, ("nodes", "inputs", "outputs"))
-    given = items(f"{where}: nodes", content["nodes"])
-    if len(given) > MOST_NODES:
-        raise ArtefactError(f"{where} must have at most {MOST_NODES} nodes, not {len(given)}")
+    entries = items(f"{where}: nodes", content["nodes"])
+    if len(entries) > MOST_NODES:
+        raise ArtefactError(f"{where} must have at most {MOST_NODES} nodes, not {len(entries)}")
     nodes: list[Node] = []
     origins: list[str] = []
-    for number, item in enumerate(given):
+    for number, item in enumerate(entries):
         place = f"{where}: node {number}"
         entry = record(place, item, ("operator", "operands", "attributes", "type", "origin"))
         operands = tuple(natural(f"{place}: an operand", o, number) for o in items(place, entry["operands"]))

@@ -32,11 +32,11 @@ def plan_value(where: str, value: object) -> tuple[MemoryProblem, MemoryPlan]:
     host = record(f"{where}: host", content["host"], ("unit", "buffers", "peak"))
     if host["unit"] != "bytes":
         raise ArtefactError(f"{where}: host tensors must be planned in bytes")
-    given = items(f"{where}: buffers", host["buffers"])
-    if len(given) > MOST_NODES:
-        raise ArtefactError(f"{where} must have at most {MOST_NODES} buffers, not {len(given)}")
+    entries = items(f"{where}: buffers", host["buffers"])
+    if len(entries) > MOST_NODES:
+        raise ArtefactError(f"{where} must have at most {MOST_NODES} buffers, not {len(entries)}")
     buffers, addresses = [], {}
-    for item in given:
+    for item in entries:
         buffer = dict(record(f"{where}: a buffer", item, ("name", "size", "start", "end", "alignment", "address")))
         address = natural(f"{where}: address", buffer.pop("address"), _LARGEST)
         addresses[text(f"{where}: a buffer", buffer["name"])] = address

@@ -39,7 +39,7 @@ def run_compiled(
     Raises GraphError where an input is missing, unknown, or of another type, and where an accelerator's operand has a
     number that is not finite: its formats have no code for it.
     """
-    given = check_inputs(graph, inputs)
+    arrays = check_inputs(graph, inputs)
     last = {j: i for i, node in enumerate(graph.nodes) for j in node.operands}
     values: dict[int, Array] = {}
     for i, node in enumerate(graph.nodes):
@@ -47,7 +47,7 @@ def run_compiled(
         started = time.perf_counter()
         executed = None
         if node.operator == "input":
-            value = given[i]
+            value = arrays[i]
         elif node.operator == "constant":
             value = graph.constant(i)
         elif i in implementations:

@@ -153,12 +153,12 @@ class _Computed(Mapping[str, Reals]):
 
     def __init__(self, functions: Mapping[str, Callable[[], Reals]]) -> None:
         self._functions = functions
-        self._found: dict[str, Reals] = {}
+        self._arrays: dict[str, Reals] = {}
 
     def __getitem__(self, name: str) -> Reals:
-        if name not in self._found:
-            self._found[name] = self._functions[name]()
-        return self._found[name]
+        if name not in self._arrays:
+            self._arrays[name] = self._functions[name]()
+        return self._arrays[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._functions)
@@ -260,9 +260,9 @@ class Implementation(ABC):
         flat = np.asarray(array).reshape(-1)
         parts, beyond = [], 0
         for first in range(0, max(flat.size, 1), BLOCK):
-            given = _reals(flat[first : first + BLOCK])
-            parts.append(self._codes(name, given))
-            beyond += self._beyond(name, given)
+            block = _reals(flat[first : first + BLOCK])
+            parts.append(self._codes(name, block))
+            beyond += self._beyond(name, block)
         return _Operand(array, self._joined(parts, np.shape(array)), beyond)
 
     def program(self, number: int) -> Program:

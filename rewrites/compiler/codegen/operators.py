@@ -153,5 +153,5 @@ def shapes_of(b: Assembly, name: str, of: Sequence[int], *ranks: int) -> list[tu
 def require_fit(b: Assembly, name: str, of: Sequence[int], fits: bool, required: str) -> None:
     """Raises GraphError where operands do not fit each other."""
     if not fits:
-        given = ", ".join(str(b.type(x)) for x in of)
-        raise GraphError(f"{name} must be given {required}, not {given}")
+        shown = ", ".join(str(b.type(x)) for x in of)
+        raise GraphError(f"{name} must be given {required}, not {shown}")

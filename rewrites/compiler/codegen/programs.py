@@ -51,7 +51,7 @@ class Devices:
         several = min(self.threads, len(items))
         if several < 2 or os.getpid() != self._process or not available():
             return [run(item) for item in items]
-        found: dict[int, Result] = {}
+        results: dict[int, Result] = {}
         raised: list[BaseException] = []
         numbers = iter(range(len(items)))
 
@@ -61,7 +61,7 @@ class Devices:
                 if raised:
                     return
                 try:
-                    found[number] = run(items[number])
+                    results[number] = run(items[number])
                 except BaseException as error:  # an interrupt, too, which comes to the first thread alone
                     raised.append(error)
                     return
@@ -81,7 +81,7 @@ class Devices:
                 if helper.ident is not None:
                     helper.join()
             raise raised[0]
-        return [found[number] for number in range(len(items))]
+        return [results[number] for number in range(len(items))]
 
     def _stop(self) -> None:
         """Ends the runs of the other threads, and takes new simulators from now on."""

@@ -145,15 +145,15 @@ def _attributes(
     operator = OPERATORS.get(tensor.operator)
     if operator is None or operator.term is None:
         raise NoPattern(f"graphs have no operator {tensor.operator}")
-    given = {name: _symbolic(value) for name, value in values.items() if name in operator.attributes}
+    attributes = {name: _symbolic(value) for name, value in values.items() if name in operator.attributes}
     if "dilations" in operator.attributes:  # which terms do not show where they are 1
-        given.setdefault("dilations", (1,) * (len(operands[0].shape) - 2))
+        attributes.setdefault("dilations", (1,) * (len(operands[0].shape) - 2))
     inputs = [input_(f"x{j}", *o.shape) for j, o in enumerate(operands)]
-    meant = dict(operator.term(inputs, cast(Attributes, given)).attributes)
+    meant = dict(operator.term(inputs, cast(Attributes, attributes)).attributes)
     other = [f"{name} = {value}" for name, value in tensor.attributes if name in values and meant.get(name) != value]
     if other:
         raise NoPattern(f"graphs have no {tensor.operator} with {' and '.join(other)}")
-    return tuple(sorted(given.items()))
+    return tuple(sorted(attributes.items()))
 
 
 def _symbolic(value: object) -> Symbolic:
@@ -247,12 +247,12 @@ def _matched(pattern: Pattern, number: int, view: View, state: _State) -> Iterat
             continue
         if len(node.operands) != len(pattern.operands):
             continue
-        given = {name: value for name, value in node.attributes if value is not None}
+        attributes = {name: value for name, value in node.attributes if value is not None}
         required = dict(pattern.attributes)
-        if given.keys() - required.keys():
+        if attributes.keys() - required.keys():
             continue
         for name, value in required.items():
-            extended = _equal(value, given.get(name), extended) if extended is not None else None
+            extended = _equal(value, attributes.get(name), extended) if extended is not None else None
         if extended is not None:
             yield from _all_matched(pattern.operands, node.operands, view, extended)
 
@@ -282,26 +282,26 @@ def is_number(scalar: Array, value: Fraction | float) -> bool:
     return plain and Fraction(float(scalar)) == value
 
 
-def _equal(value: Symbolic, given: Attribute, state: _State) -> _State | None:
+def _equal(value: Symbolic, attribute: Attribute, state: _State) -> _State | None:
     """The state in which an attribute has a value, None where it cannot."""
     if isinstance(value, tuple):
-        if not isinstance(given, tuple) or len(given) != len(value):
+        if not isinstance(attribute, tuple) or len(attribute) != len(value):
             return None
         extended: _State | None = state
-        for v, g in zip(value, given, strict=True):
+        for v, g in zip(value, attribute, strict=True):
             extended = _equal(v, g, extended) if extended is not None else None
         return extended
     if isinstance(value, bool):
-        return state if given is value or (given is None and not value) else None
-    if isinstance(given, bool) or not isinstance(given, int):
+        return state if attribute is value or (attribute is None and not value) else None
+    if isinstance(attribute, bool) or not isinstance(attribute, int):
         return None
     polynomial = index(value)
     name = polynomial.variable
     if name is None:
-        return replace(state, open=(*state.open, (polynomial, given)))
+        return replace(state, open=(*state.open, (polynomial, attribute)))
     if name in state.sizes:
-        return state if state.sizes[name] == given else None
-    return replace(state, sizes={**state.sizes, name: given})
+        return state if state.sizes[name] == attribute else None
+    return replace(state, sizes={**state.sizes, name: attribute})
 
 
 def _settled(state: _State, names: Sequence[str]) -> dict[str, int] | None:

@@ -36,8 +36,8 @@ class Constants:
     ``finite`` says that those of the graph have no infinity and no NaN.
     """
 
-    def __init__(self, given: Mapping[str, Array] | None = None) -> None:
-        self.data: dict[str, Array] = dict(given or {})
+    def __init__(self, data: Mapping[str, Array] | None = None) -> None:
+        self.data: dict[str, Array] = dict(data or {})
         self.finite = all(np.isfinite(a).all() for a in self.data.values() if a.dtype.kind == "f")
 
     def scalar(self, value: Fraction | float | int, dtype: str) -> Symbol:
@@ -97,13 +97,13 @@ class TensorRewrite:
             raise EGraphError(f"{self.rule.name} must be given its inputs {', '.join(self.claim.inputs)}")
         dtypes = set()
         for name, tensor in self.claim.inputs.items():
-            given = maker.type_of(inputs[name])
+            type_ = maker.type_of(inputs[name])
             shape = tuple(d.value(whole) for d in tensor.shape)
-            if not isinstance(given, TensorType) or given.shape != shape:
+            if not isinstance(type_, TensorType) or type_.shape != shape:
                 raise EGraphError(
-                    f"the input {name} of {self.rule.name} must have the shape {list(shape)}, not {given}"
+                    f"the input {name} of {self.rule.name} must have the shape {list(shape)}, not {type_}"
                 )
-            dtypes.add(given.dtype)
+            dtypes.add(type_.dtype)
         if len(dtypes) != 1:
             raise EGraphError(f"the inputs of {self.rule.name} must have elements of one type, not {sorted(dtypes)}")
         (dtype,) = dtypes
@@ -193,9 +193,9 @@ def _converse(rule: TensorRule, admitted: Mapping[str, Admission]) -> TensorRule
     if admission is None or not isinstance(admission.subject, TensorSubject):
         return None
     claim = admission.subject.rule
-    said = (claim.left, claim.right, claim.domain, claim.equality, claim.positive, claim.masks)
+    statement = (claim.left, claim.right, claim.domain, claim.equality, claim.positive, claim.masks)
     same = (rule.right, rule.left, rule.domain, rule.equality, rule.positive, rule.masks)
-    return claim if said == same else None
+    return claim if statement == same else None
 
 
 def rewrites_of(admitted: Mapping[str, Admission], constants: Constants) -> dict[str, TensorRewrite]:

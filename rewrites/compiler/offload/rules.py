@@ -102,8 +102,8 @@ class AcceleratorRewrite:
         operands = dict(substitution.operands)
         bindings = Bindings(dict(substitution.values), {n: maker.type_of(o) for n, o in operands.items()})
         attributes = tuple((name, _valued(value, bindings)) for name, value in self.claim.attributes)
-        given = [operands[o.name] for o in self.claim.right.operands if isinstance(o, Variable)]
-        stands_for = meant(self.claim.target, attributes, maker, given, self.constants)
+        inputs = [operands[o.name] for o in self.claim.right.operands if isinstance(o, Variable)]
+        stands_for = meant(self.claim.target, attributes, maker, inputs, self.constants)
         if left != stands_for:
             raise EGraphError(
                 f"the left side must be what {self.claim.target} stands for; {self.rule.name} has another"

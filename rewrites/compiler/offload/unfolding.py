@@ -95,10 +95,10 @@ class Unfolding:
         attributes = values.get("attributes")
         if set(operands) != set(names) or set(values) != {"attributes"} or not _pairs(attributes):
             raise EGraphError(f"{self.rule.name} must be given the operands x0, x1, ... and the attributes")
-        given = [operands[name] for name in names]
-        of = typing(self.name, [maker.type_of(o) for o in given], attributes)
-        left = maker.add(Symbol(self.name, attributes, of), given)
-        return left, meant(self.name, attributes, maker, given, self.constants)
+        inputs = [operands[name] for name in names]
+        of = typing(self.name, [maker.type_of(o) for o in inputs], attributes)
+        left = maker.add(Symbol(self.name, attributes, of), inputs)
+        return left, meant(self.name, attributes, maker, inputs, self.constants)
 
 
 @dataclass(frozen=True)

@@ -69,8 +69,8 @@ class Program:
         self._command("start a program", CommandKind.START)
 
     def _command(self, note: str, kind: CommandKind, **inputs: Expr) -> None:
-        given = {"insn": const(0, 128), "addr": const(0, 32), "data": const(0, 128), "strobe": const(0, 16)} | inputs
-        self.kernel.command(note, command=const(kind, 2), **given)
+        values = {"insn": const(0, 128), "addr": const(0, 32), "data": const(0, 128), "strobe": const(0, 16)} | inputs
+        self.kernel.command(note, command=const(kind, 2), **values)
 
     # -- instructions ------------------------------------------------------------------------------
 

@@ -164,9 +164,9 @@ def _pool_joint(mapping: MappingClaim, steps: int) -> Joint:
     rows = height // (1 << steps) * (1 << steps)
     x = input_("x", rows, width)
     later = {f"height_{n + 1}": height // (1 << n) for n in range(1, steps)}
-    given = {**later, **{f"width_{n + 1}": width for n in range(1, steps)}}
+    extents = {**later, **{f"width_{n + 1}": width for n in range(1, steps)}}
     tensors = {"host_in" if steps == 1 else "host_x": x}
-    return Joint(mapping, (x,), tensors, given, domain=both(equal(height, rows), le(1 << steps, height)))
+    return Joint(mapping, (x,), tensors, extents, domain=both(equal(height, rows), le(1 << steps, height)))
 
 
 LINEAR: Final = AcceleratorOperator(

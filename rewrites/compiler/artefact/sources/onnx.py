@@ -47,8 +47,8 @@ class OnnxSource(Source):
         for tensor in model.graph.initializer:
             if tensor.data_location != onnx.TensorProto.EXTERNAL:
                 continue
-            given = {entry.key: entry.value for entry in tensor.external_data}
-            name = known.get(given.get("offset", ""), given.get("checksum", ""))
+            entries = {entry.key: entry.value for entry in tensor.external_data}
+            name = known.get(entries.get("offset", ""), entries.get("checksum", ""))
             if name not in places:
                 raise ArtefactError(f"{SOURCE}: the data of the tensor {tensor.name!r:.60} must be in {CONSTANTS}")
             del tensor.external_data[:]

@@ -111,8 +111,8 @@ class Pool(AdaptiveImplementation):
         return self.quantisation["bias"], self.quantisation["scale"]
 
     def _tensors(self, call: Call, codes: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-        given = POOLS[self.node.operator].tensors[0]
-        return {given: padded(codes["x"].codes, *call.parts["x"]).reshape(-1)} if "x" in codes else {}
+        tensor = POOLS[self.node.operator].tensors[0]
+        return {tensor: padded(codes["x"].codes, *call.parts["x"]).reshape(-1)} if "x" in codes else {}
 
     def _result(self, outputs: Sequence[Tensors]) -> Reals:
         result = np.zeros(self.node.type.shape)

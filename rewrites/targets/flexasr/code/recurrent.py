@@ -175,15 +175,15 @@ def recurrent_change(kind: str, executed: Executed) -> float:
     * GRU: n = tanh(W x + b + r (U h + d)) by at most m = a + Q g / 4 + p, with Q the largest U h + d; and
       h' = (1 - z) n + z h by at most 2 g / 4 + max(m, e).
     """
-    given, rounded = executed.given, executed.quantised
+    operands, rounded = executed.given, executed.quantised
     a = row_sum(rounded["w"]) * operand_error(executed, "x")
-    a += row_sum(rounded["w"] - given["w"]) * greatest(given["x"]) + operand_error(executed, "b")
-    r = row_sum(rounded["u"] - given["u"]) + operand_error(executed, "d")
+    a += row_sum(rounded["w"] - operands["w"]) * greatest(operands["x"]) + operand_error(executed, "b")
+    r = row_sum(rounded["u"] - operands["u"]) + operand_error(executed, "d")
     u = row_sum(rounded["u"])
-    hidden, cells = _exact(kind, [given[name] for name in ("x", "w", "u", "b", "d")])
+    hidden, cells = _exact(kind, [operands[name] for name in ("x", "w", "u", "b", "d")])
     before = np.vstack([np.zeros((1, hidden.shape[1])), hidden[:-1]])
     largest_cell = greatest(cells) + FLOAT_ERROR
-    largest_sum = greatest(before @ given["u"].T + given["d"]) + FLOAT_ERROR
+    largest_sum = greatest(before @ operands["u"].T + operands["d"]) + FLOAT_ERROR
     e = cell = 0.0
     for _ in range(len(hidden)):
         p = u * e + r
