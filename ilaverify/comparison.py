@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 
 from ir_semantics.graph.ir import Graph
-from ir_semantics.graph.run import steps
+from ir_semantics.graph.samples import steps_on_samples
 from ir_semantics.graph.types import Array, TensorType
 from rewrites.claims.names import bound_name
 from rewrites.compiler.artefact.origins import origin_text
-from rewrites.compiler.artefact.running import Ran, run_compiled
+from rewrites.compiler.artefact.running import Ran, run_samples
 from rewrites.compiler.codegen import Bounds, Devices, Executed, Implementation, operator_of
 
 from .references import in_double
@@ -230,8 +230,8 @@ class Comparison:
     """A run: results, accelerator operators in order, outputs beside the reference, their answers, and seconds.
 
     ``seconds`` is the time of the compiled model alone on all ``samples``, ``device_seconds`` that of accelerator
-    operators in it, ``fastest`` that of the fastest sample.  Results of several samples have them along a first axis,
-    in place of one of extent 1.
+    operators in it, ``fastest`` that of the fastest sample (of samples that run together, their mean).  Results of
+    several samples have them along a first axis, in place of one of extent 1.
     """
 
     results: Mapping[str, Array]
@@ -310,28 +310,63 @@ def compare(
     are the answers that are right, and ``sample`` is the number that operators are told with.  Raises
     GraphError for inputs that do not fit, and ValueError where ``reference`` lacks an output or has another shape.
     """
-    host = steps(graph, inputs)
+    return compare_samples(
+        graph,
+        implementations,
+        {name: np.asarray(array)[None] for name, array in inputs.items()},
+        None if reference is None else [reference],
+        devices,
+        certified=certified,
+        labels=None if labels is None else labels[None],
+        first=sample,
+    )[0]
+
+
+def compare_samples(
+    graph: Graph,
+    implementations: Mapping[int, Implementation],
+    inputs: Mapping[str, Array],
+    references: Sequence[Mapping[str, Array]] | None = None,
+    devices: Devices | None = None,
+    *,
+    certified: Collection[str] | None = None,
+    labels: Array | None = None,
+    first: int = 0,
+) -> list[Comparison]:
+    """As :func:`compare` on samples, from the number ``first`` on; they are the first axis of inputs and labels.
+
+    They are run together, so that each has the same part of the time.
+    """
+    host = steps_on_samples(graph, inputs)
     results: dict[int, Array] = {}
     expected: dict[int, Array] = {}
     outputs = set(graph.outputs.values())
-    nodes: list[NodeComparison] = []
+    count = max(map(len, inputs.values()), default=1)
+    nodes: list[list[NodeComparison]] = [[] for _ in range(count)]
     seconds = device = 0.0
-    for ran, (_, value) in zip(run_compiled(graph, implementations, inputs, devices or Devices()), host, strict=True):
-        seconds += ran.seconds
+    for ran, (_, value) in zip(run_samples(graph, implementations, inputs, devices or Devices()), host, strict=True):
+        value = np.broadcast_to(value, (count, *value.shape[1:]))
+        seconds += ran.seconds / count
         if ran.executed is not None:
-            device += ran.seconds
-            nodes.append(replace(_node(graph, implementations[ran.number], ran, value, certified), sample=sample))
+            device += ran.seconds / count
+            implementation = implementations[ran.number]
+            for number in range(count):
+                node = _node(graph, implementation, ran.sample(number, count), value[number, ...], certified)
+                nodes[number].append(replace(node, sample=first + number))
         if ran.number in outputs:
-            results[ran.number], expected[ran.number] = ran.value, value
-    named = {name: results[i] for name, i in graph.outputs.items()}
-    beside = {name: expected[i] for name, i in graph.outputs.items()} if reference is None else reference
-    outside = tuple(outputs_beside(named, beside))
-    answers = tuple(
-        _answers(name, named[name], beside[name], labels)
-        for name, i in graph.outputs.items()
-        if answers_of(graph.nodes[i].type)
-    )
-    return Comparison(named, tuple(nodes), outside, answers, seconds, device, seconds)
+            results[ran.number], expected[ran.number] = np.broadcast_to(ran.value, value.shape), value
+    comparisons = []
+    for number in range(count):
+        named, on_host = ({name: of[i][number, ...] for name, i in graph.outputs.items()} for of in (results, expected))
+        beside = on_host if references is None else references[number]
+        outside = tuple(outputs_beside(named, beside))
+        answers = tuple(
+            _answers(name, named[name], beside[name], None if labels is None else labels[number])
+            for name, i in graph.outputs.items()
+            if answers_of(graph.nodes[i].type)
+        )
+        comparisons.append(Comparison(named, tuple(nodes[number]), outside, answers, seconds, device, seconds))
+    return comparisons
 
 
 def answers_of(of: TensorType) -> int:

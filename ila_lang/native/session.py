@@ -254,11 +254,17 @@ class Session:
 
     @_by_one_thread
     def run_fragment(self, fragment: Fragment, sizes: Mapping[str, int], tensors: Mapping[str, Words]) -> None:
-        """Runs a fragment with host tensors in the form of words of memories."""
+        """Runs a fragment on sample after sample of host tensors in the form of words of memories.
+
+        Samples are the first axis, of extent 1 where all have the same.
+        """
         host, layout = self._host(), self.device.layout
         text, run = self.code.fragment(fragment)
         self._enter(host)
-        table = self._with_tensors(text, sizes, tensors)
+        arrays = [tensors[name] for name in text.tensors]
+        table = self._with_tensors(text, sizes, [array[0] for array in arrays])
+        steps = np.zeros_like(table)
+        steps[len(self.table) + 1 :][: len(arrays)] = [a.strides[0] if len(a) > 1 else 0 for a in arrays]
         inputs = self.device.inputs
 
         def command(place: int) -> Mapping[str, int]:
@@ -271,17 +277,20 @@ class Session:
 
         self._inputs = command
         try:
-            if run(table.ctypes.data):
-                self._failed(0, fragment.program.name, text.errors, {n: len(tensors[n]) for n in text.tensors})
+            address = table.ctypes.data
+            for _ in range(max(map(len, arrays), default=1)):
+                if run(address):
+                    lengths = {name: tensors[name].shape[1] for name in text.tensors}
+                    self._failed(0, fragment.program.name, text.errors, lengths)
+                table += steps
         finally:
             self._inputs = _no_command
             layout.unpack(self.block, host.values)
 
-    def _with_tensors(self, text: FragmentText, sizes: Mapping[str, int], tensors: Mapping[str, Words]) -> Words:
-        """The table of a fragment; it holds the addresses of arrays that must live as long."""
+    def _with_tensors(self, text: FragmentText, sizes: Mapping[str, int], arrays: Sequence[Words]) -> Words:
+        """The table of a fragment; it holds the addresses of its sizes and arrays, which must live as long."""
         self._sizes = text.sizes.block()
         text.sizes.pack(sizes, self._sizes)
-        arrays = [tensors[name] for name in text.tensors]
         more = [self._sizes.ctypes.data, *(a.ctypes.data for a in arrays), *map(len, arrays)]
         return np.concatenate([self.table, np.array(more, np.uint64)])
 
@@ -300,7 +309,7 @@ class Session:
         ends = np.array([rows.ctypes.data, rows.ctypes.data + rows.size], np.uint64)
         code = compiled(recorder_text(size))
         assert code is not None
-        table = self._with_tensors(text, sizes, tensors)
+        table = self._with_tensors(text, sizes, [tensors[name] for name in text.tensors])
         table[STEP], table[START] = code.address("record"), ends.ctypes.data
         if run(table.ctypes.data):
             if ends[0] == ends[1] and not self.calls.raised:

@@ -78,15 +78,19 @@ class Program:
         """The number of commands."""
         return self.commands
 
-    def padded(self, tensors: Mapping[str, Words]) -> dict[str, Words]:
-        """The tensors with zeros up to the number of elements that the program reads; missing ones are zeros."""
-        filled = dict(tensors)
+    def padded(self, tensors: Mapping[str, Words], *, samples: bool = False) -> dict[str, Words]:
+        """The tensors with zeros up to the number of elements that the program reads; missing ones are zeros.
+
+        With ``samples`` they are as for :meth:`run_samples`.
+        """
+        filled, axis = dict(tensors), int(samples)
         for name, count in self.reads.items():
             tensor = filled.get(name)
             if tensor is None:
-                filled[name] = new_words(self._sort(name), count)
-            elif tensor.ndim == 1 and len(tensor) < count:
-                filled[name] = np.pad(tensor, (0, count - len(tensor)))
+                zeros = new_words(self._sort(name), count)
+                filled[name] = zeros[None] if samples else zeros
+            elif tensor.ndim == axis + 1 and tensor.shape[axis] < count:
+                filled[name] = np.pad(tensor, [(0, 0)] * axis + [(0, count - tensor.shape[axis])])
         return filled
 
     def run(self, device: Machine, tensors: Mapping[str, Words]) -> dict[str, Words]:
@@ -98,13 +102,25 @@ class Program:
         form, and on a device of another name, or one that is not idle as the program demands; ValueError where the
         model has other inputs or outputs; CommandError where a command is not accepted.
         """
+        written = self.run_samples(device, {name: tensor[None] for name, tensor in tensors.items()})
+        return {name: tensor[0] for name, tensor in written.items()}
+
+    def run_samples(self, device: Machine, tensors: Mapping[str, Words]) -> dict[str, Words]:
+        """As :meth:`run` on one sample after the other; tensors have them along a first axis.
+
+        It has the extent 1 where all samples have the same.
+        """
         words = self._words(tensors)
-        fragment = self._on(device)
-        if isinstance(device, Simulator):
-            device.run_words(fragment, self.sizes, words, self.commands)
-        else:
-            _interpret(fragment, self.sizes, words, device)
-        return {name: words[name][:count] for name, count in self.writes.items()}
+        count = max(map(len, words.values()), default=1)
+        together = count if isinstance(device, Simulator) and not self.fragment.idle else 1
+        for first in range(0, count, together):
+            fragment = self._on(device)
+            some = {name: w if len(w) == 1 else w[first : first + together] for name, w in words.items()}
+            if isinstance(device, Simulator):
+                device.run_words(fragment, self.sizes, some, self.commands)
+            else:
+                _interpret(fragment, self.sizes, {name: w[0] for name, w in some.items()}, device)
+        return {name: words[name][:, :written] for name, written in self.writes.items()}
 
     def stream(self, tensors: Mapping[str, Words]) -> CommandStream:
         """The commands that the program sends with these tensors, in order; no device executes them.
@@ -116,7 +132,7 @@ class Program:
                 f"{self.unknown} of fragment {self.fragment.name} must be known before the program runs; run it, or "
                 "compute this on the host"
             )
-        words = self._words(tensors)
+        words = {name: w[0] for name, w in self._words({name: t[None] for name, t in tensors.items()}).items()}
         device = Simulator(self.fragment.ila)
         stream = device.sent_natively(self.fragment, self.sizes, words, self.commands)
         if stream is not None:
@@ -131,13 +147,13 @@ class Program:
         return sort
 
     def _words(self, tensors: Mapping[str, Words]) -> dict[str, Words]:
-        """All tensors as words of memories, those that are written to as new arrays."""
+        """All tensors as words of memories, those that are written to as new arrays; samples are the first axis."""
         name, what = self.fragment.name, f"Tensor of program {self.fragment.name}"
         for tensor in tensors:
             if tensor not in self.fragment.tensors:
                 known = ", ".join(self.fragment.tensors)
                 raise InstanceError(f"{what} must be one of {known}, not {tensor}; leave it out")
-        words = {}
+        words, samples = {}, max(map(len, tensors.values()), default=1)
         for tensor, count in self.reads.items():
             if tensor not in tensors:
                 raise InstanceError(
@@ -147,19 +163,21 @@ class Program:
             words[tensor] = self._codes(tensor, tensors[tensor], count)
         for tensor in self.fragment.tensors:
             if tensor in self.writes or tensor not in words:
-                content = words.get(tensor, new_words(self._sort(tensor), 0))
-                own = new_words(self._sort(tensor), max(len(content), self.writes.get(tensor, 0)))
-                own[: len(content)] = content
+                sort, written = self._sort(tensor), self.writes.get(tensor, 0)
+                content = words.get(tensor, new_words(sort, 0)[None])
+                size = max(content.shape[1], written)
+                own = new_words(sort, samples * size).reshape(samples, size, *content.shape[2:])
+                own[:, : content.shape[1]] = content
                 words[tensor] = own
         return words
 
     def _codes(self, name: str, tensor: Words, count: int) -> Words:
         where, bits = f"Tensor {name} of program {self.fragment.name}", self._sort(name).data_width
         form = new_words(self._sort(name), 0)
-        if tensor.ndim != form.ndim or len(tensor) != count:
+        if tensor.ndim != 1 + form.ndim or tensor.shape[1] != count:
             raise InstanceError(
-                f"{where} must have {count} elements in one dimension, not shape {tensor.shape}; give its elements in "
-                "row-major order"
+                f"{where} must have {count} elements in one dimension, not shape {tensor.shape[1:]}; give its elements "
+                "in row-major order"
             )
         if tensor.dtype.kind not in "iu":
             raise InstanceError(f"{where} must hold codes of {bits} bits as integers, not {tensor.dtype}; quantise it")
@@ -169,7 +187,7 @@ class Program:
             raise InstanceError(
                 f"{where} must hold codes of {bits} bits, not {tensor.min()} to {tensor.max()}; quantise it"
             )
-        return own_words(name, self._sort(name), tensor, False)
+        return np.stack([own_words(name, self._sort(name), one, False) for one in tensor])
 
     def _on(self, device: Machine) -> Fragment:
         """The fragment on a device of its name, which must be idle."""

@@ -215,7 +215,7 @@ class Simulator(Machine):
         for memory, name in product(self.memories.values(), own):
             if np.may_share_memory(memory.words, tensors[name]):
                 raise ValueError(f"Tensor {name} of fragment {fragment.name} must be no memory of the device")
-        if not self._run_natively(fragment, sizes, own, LONG):
+        if not self._run_natively(fragment, sizes, {n: words[None] for n, words in own.items()}, LONG):
             run_fragment(fragment, sizes, {n: Tensor(n, words) for n, words in own.items()}, self)
         for name in stored:
             tensors[name][:] = own[name]
@@ -223,21 +223,24 @@ class Simulator(Machine):
     def run_words(
         self, fragment: Fragment, sizes: Mapping[str, int], words: Mapping[str, Words], commands: int
     ) -> None:
-        """As :meth:`run_fragment`, of so many commands, on arrays in the form of words of memories.
+        """As :meth:`run_fragment`, of so many commands, on sample after sample in the form of words of memories.
 
-        The caller knows that sizes fit, and that arrays have all elements that are used, and are apart.
+        Samples are the first axis, of extent 1 where all have the same.  The caller knows that sizes fit, and that
+        arrays have all elements that are used, and are apart.
         """
         if not self._run_natively(fragment, sizes, words, commands):
-            run_fragment(fragment, sizes, {n: Tensor(n, w, padded=True) for n, w in words.items()}, self)
+            for number in range(max(map(len, words.values()), default=1)):
+                own = {n: w[number if len(w) > 1 else 0] for n, w in words.items()}
+                run_fragment(fragment, sizes, {n: Tensor(n, w, padded=True) for n, w in own.items()}, self)
 
     def _run_natively(
         self, fragment: Fragment, sizes: Mapping[str, int], words: Mapping[str, Words], commands: int
     ) -> bool:
-        """Runs a fragment as native code; false where the interpreter has to."""
+        """Runs a fragment as native code, on words with samples; false where the interpreter has to."""
         if self._session is None or self.steps is not range:
             return False
         self.require_unchanged()
-        if not self._session.code.ready(commands):
+        if not self._session.code.ready(commands * max(map(len, words.values()), default=1)):
             return False
         try:
             self._session.code.fragment(fragment)

@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from ilaverify.comparison import Comparison, compare
+from ila_lang import CommandError
+from ilaverify.comparison import Comparison, compare_samples
 from ilaverify.datasets import LABELS, Dataset, dataset_of, drawn, read_arrays, stacked
 from ilaverify.errors import UsageError
 from ilaverify.loading import load_compiled
@@ -34,6 +35,11 @@ ALONE_SECONDS = 1.0
 """Samples run here, one after another, for this time: a few are not worth a process, and code is loaded for all."""
 TASK_SECONDS = 5.0
 """How long the samples of a task should take."""
+MOST_TOGETHER = 64
+ELEMENTS_TOGETHER = 1 << 21
+"""So many samples are run at a time, with so many elements of values in all."""
+TOGETHER_SECONDS = 1.0
+"""How long those should take of which nothing is told before they are done."""
 ATTEMPTS = 2
 """How often a task is tried whose process ends without an answer."""
 
@@ -77,28 +83,42 @@ class Work:
 
     def measure(self, first: int, last: int, results: bool) -> str:
         """The comparison of samples ``first`` to ``last - 1`` as text, with ``results``, or the problem with one."""
-        compiled, data = self.compiled, self.dataset
         comparisons: list[Comparison] = []
-        for number in range(first, last):
-            try:
-                inputs = data.sample(number)
-                beside = None if self.reference == "host" else run_onnx(self._onnx, inputs)
-                one = compare(
-                    compiled.graph,
-                    compiled.implementations,
-                    inputs,
-                    beside,
-                    self.devices,
-                    certified=compiled.proof.certificates,
-                    labels=None if data.labels is None else data.labels[number],
-                    sample=number,
-                )
-            except (ArtefactError, GraphError, UsageError) as error:
-                return json.dumps({"problem": f"sample {number}: {error}" if data.count > 1 else str(error)})
-            comparisons.append(one if results else replace(one, results={}))
-        kept = {name: np.stack([one.results[name] for one in comparisons]) for name in comparisons[0].results}
+        try:
+            for start in range(first, last, self.together):
+                numbers = range(start, min(start + self.together, last))
+                try:
+                    comparisons += self._compare(numbers)
+                except (CommandError, UsageError, ValueError):
+                    for number in numbers:  # the first one with a problem is the one that is told
+                        comparisons += self._compare(range(number, number + 1))
+        except (ArtefactError, GraphError, UsageError) as error:
+            return json.dumps({"problem": f"sample {number}: {error}" if self.dataset.count > 1 else str(error)})
+        kept = {}
+        if results:
+            kept = {name: np.stack([one.results[name] for one in comparisons]) for name in comparisons[0].results}
         outputs = base64.b64encode(npz_bytes(kept)).decode()
         return json.dumps({"comparison": reduce(Comparison.joined, comparisons).as_json(), "results": outputs})
+
+    @cached_property
+    def together(self) -> int:
+        """How many samples are run at a time: so many that their values are small beside the memory."""
+        nodes = self.compiled.graph.nodes
+        elements = sum(node.type.elements for node in nodes if node.operator not in ("constant", "broadcast"))
+        return max(1, min(MOST_TOGETHER, ELEMENTS_TOGETHER // max(elements, 1)))
+
+    def _compare(self, numbers: range) -> list[Comparison]:
+        compiled, data, part = self.compiled, self.dataset, slice(numbers.start, numbers.stop)
+        return compare_samples(
+            compiled.graph,
+            compiled.implementations,
+            {name: array[part] for name, array in data.arrays.items()},
+            None if self.reference == "host" else [run_onnx(self._onnx, data.sample(number)) for number in numbers],
+            self.devices,
+            certified=compiled.proof.certificates,
+            labels=None if data.labels is None else data.labels[part],
+            first=numbers.start,
+        )
 
 
 _loaded: dict[str, Work] = {}
@@ -158,8 +178,9 @@ def parts(
     here = cluster is None and jobs == 1
     while done < count and (here or time.monotonic() < began + ALONE_SECONDS or (done < 2 and seconds < TASK_SECONDS)):
         start = time.monotonic()
-        yield _part(done, work.measure(done, done + 1, results))
-        seconds, done = time.monotonic() - start, done + 1
+        size = min(work.together, int(TOGETHER_SECONDS / max(seconds, 1e-6)), count - done) if done else 1
+        yield _part(done, work.measure(done, done + max(size, 1), results))
+        seconds, done = (time.monotonic() - start) / max(size, 1), done + max(size, 1)
     most = -(-(count - done) // jobs) if cluster is None else count
     together = max(1, min(most, int(TASK_SECONDS / max(seconds, 1e-6))))
     ranges = [(first, min(first + together, count), results) for first in range(done, count, together)]

@@ -7,10 +7,12 @@ has the value of the graph that it builds.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
 from ir_semantics.scalars.arrays import DTYPES, run_scalar
+from ir_semantics.scalars.terms import Scalar
 from ir_semantics.tensors.arrays import DataError, Program
 from ir_semantics.tensors.comprehension import by_definition as defined
 from ir_semantics.tensors.terms import Tensor
@@ -45,13 +47,14 @@ def _result_type(name: str, types: tuple[TensorType, ...], attributes: tuple[tup
     _check_kinds(operator, types)
     if operator.shape is not None:
         return TensorType(dtype, tuple(operator.shape(types, named)))
-    extents = [d.constant for d in _meaning(name, types, attributes).shape]
+    extents = [d.constant for d in meaning_of(name, types, attributes).shape]
     assert None not in extents, "static operands have results of static shape"
     return TensorType(dtype, tuple(d for d in extents if d is not None))
 
 
 @remembered(4096)
-def _meaning(name: str, types: tuple[TensorType, ...], attributes: tuple[tuple[str, Attribute], ...]) -> Tensor:
+def meaning_of(name: str, types: tuple[TensorType, ...], attributes: tuple[tuple[str, Attribute], ...]) -> Tensor:
+    """The term of an operator, which must be a tensor operator or a scalar one, on operands ``x0``, ``x1``, ..."""
     return meaning(lookup(name), types, dict(attributes))
 
 
@@ -169,7 +172,7 @@ class Builder:
                 return None
         if computed > MOST_COMPUTED:
             return None
-        return dict(evaluate(self._nodes, needed, self._constants, {}))[number]
+        return dict(evaluate(self._nodes, needed, self._constants, {}, run_node))[number]
 
     def inputs_below(self, number: int) -> list[str]:
         """The names of the inputs that a node depends on."""
@@ -254,12 +257,11 @@ def evaluate(
     needed: Sequence[int],
     constants: Mapping[str, Array],
     inputs: Mapping[int, Array],
-    *,
-    by_definition: bool = False,
+    run: Callable[[Node, Sequence[Array]], Array],
 ) -> Iterator[tuple[int, Array]]:
     """The numbers and results of the needed nodes, of which all operands must be needed too, in their order.
 
-    ``inputs`` are values by number; see :func:`ir_semantics.graph.run.run` for ``by_definition``.
+    ``inputs`` are values by number; ``run`` gives a node's result from its operands', as :func:`run_node` does.
     """
     last = {j: i for i in needed for j in nodes[i].operands}
     values: dict[int, Array] = {}
@@ -270,7 +272,7 @@ def evaluate(
         elif node.operator == "constant":
             values[i] = constants[str(node.attribute("digest"))]
         else:
-            values[i] = run_node(node, [values[j] for j in node.operands], by_definition=by_definition)
+            values[i] = run(node, [values[j] for j in node.operands])
         yield i, values[i]
         for j in node.operands:
             if last[j] == i:
@@ -285,13 +287,12 @@ def run_node(node: Node, operands: Sequence[Array], *, by_definition: bool = Fal
     """The result of one node on its operands' values; see :func:`ir_semantics.graph.run.run`."""
     operator = lookup(node.operator)
     if operator.scalar is not None:
-        number = next((_NAMES[o.dtype] for o in operands if o.dtype.kind != "b"), "bool")
-        named = dict(zip(NAMES, operands, strict=False))
-        result = run_scalar(operator.scalar(dict(node.attributes)), named, number)
+        result = run_elements(operator.scalar(dict(node.attributes)), operands)
         if result.shape != node.type.shape or any(result is o for o in operands):
             result = np.broadcast_to(result, node.type.shape)
     elif operator.expand is not None:
-        result = _run_composite(operator, node, operands, by_definition)
+        graph = expansion(node.operator, _types(operands), node.attributes)
+        result = run_expansion(graph, graph.constants, operands, partial(run_node, by_definition=by_definition))
     elif operator.term is not None:
         result = _run_tensor(node, operands, by_definition)
     else:
@@ -305,15 +306,21 @@ def run_node(node: Node, operands: Sequence[Array], *, by_definition: bool = Fal
     return result
 
 
+def run_elements(term: Scalar, operands: Sequence[Array]) -> Array:
+    """A scalar operator on arrays of one shape, or that broadcast."""
+    number = next((_NAMES[o.dtype] for o in operands if o.dtype.kind != "b"), "bool")
+    return run_scalar(term, dict(zip(NAMES, operands, strict=False)), number)
+
+
 def _run_tensor(node: Node, operands: Sequence[Array], by_definition: bool) -> Array:
     if by_definition:
-        return defined(_meaning(node.operator, _types(operands), node.attributes), operands, node.type.dtype)
+        return defined(meaning_of(node.operator, _types(operands), node.attributes), operands, node.type.dtype)
     key = node.operator, node.written, node.type.dtype, *((o.dtype, o.shape) for o in operands)
     program = _programs.get(key)
     if program is None:
         if len(_programs) >= MOST_PROGRAMS:
             _programs.clear()
-        term = _meaning(node.operator, _types(operands), node.attributes)
+        term = meaning_of(node.operator, _types(operands), node.attributes)
         program = _programs[key] = Program(term, len(operands), node.type.dtype)
     try:
         return program(operands)
@@ -325,11 +332,15 @@ def _types(operands: Sequence[Array]) -> tuple[TensorType, ...]:
     return tuple(TensorType(str(o.dtype), o.shape) for o in operands)
 
 
-def _run_composite(operator: Operator, node: Node, operands: Sequence[Array], by_definition: bool) -> Array:
-    assert operator.expand is not None
-    graph = expansion(node.operator, _types(operands), node.attributes)
+def run_expansion(
+    graph: Graph,
+    constants: Mapping[str, Array],
+    operands: Sequence[Array],
+    run: Callable[[Node, Sequence[Array]], Array],
+) -> Array:
+    """The result of a composite operator, which stands for the graph, as :func:`evaluate` has it."""
     inputs = {graph.inputs[f"x{i}"]: o for i, o in enumerate(operands)}
-    results = evaluate(graph.nodes, range(len(graph.nodes)), graph.constants, inputs, by_definition=by_definition)
+    results = evaluate(graph.nodes, range(len(graph.nodes)), constants, inputs, run)
     return next(value for i, value in results if i == graph.outputs["y"])
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 import numpy as np
 
-from .build import evaluate
+from .build import evaluate, run_node
 from .ir import Graph
 from .types import Array, GraphError
 
@@ -31,7 +32,8 @@ def run(graph: Graph, inputs: Mapping[str, Array], *, by_definition: bool = Fals
 def steps(graph: Graph, inputs: Mapping[str, Array], *, by_definition: bool = False) -> Iterator[tuple[int, Array]]:
     """The number and the result of every node, in order; see :func:`run`."""
     arrays = check_inputs(graph, inputs)
-    yield from evaluate(graph.nodes, range(len(graph.nodes)), graph.constants, arrays, by_definition=by_definition)
+    run = partial(run_node, by_definition=by_definition)
+    yield from evaluate(graph.nodes, range(len(graph.nodes)), graph.constants, arrays, run)
 
 
 def check_inputs(graph: Graph, inputs: Mapping[str, Array]) -> dict[int, Array]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 
+@lru_cache(4096)
 def slug(text: str) -> str:
     """A name made of lower-case letters, digits and hyphens.
 

@@ -7,6 +7,7 @@ import os
 import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 
 import ilaverify
 from ilaverify import cli
-from ilaverify.comparison import Answers, NodeComparison, OutputComparison
+from ilaverify.comparison import Answers, Comparison, NodeComparison, OutputComparison, compare, compare_samples
 from ilaverify.datasets import dataset_of, stacked
 from ilaverify.errors import UsageError
 from ilaverify.proving import dataset_runs
@@ -91,6 +92,30 @@ def test_results_do_not_depend_on_jobs(
     assert said[0] == said[1] == said[2] and written[0] == written[1] == written[2]
 
 
+@pytest.mark.parametrize("together", [1, 3, 64])
+def test_samples_that_run_together_are_compared_as_each_alone(
+    together: int, compiled: Compiled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All that is known of every sample, but for times; a sample's numbers that were cut are its own."""
+    x, labels = images()[:, None], np.arange(COUNT)[:, None] % 5
+    x[2] *= 100
+    arguments = compiled.graph, compiled.implementations
+    alone = [compare(*arguments, {"image": x[k]}, labels=labels[k], sample=k) for k in range(COUNT)]
+    side_by_side = compare_samples(*arguments, {"image": x}, labels=labels)
+    assert [timeless(one) for one in side_by_side] == [timeless(one) for one in alone]
+    assert sum(cut.count for cut in side_by_side[2].cut[0].cuts) > sum(c.count for n in alone[1].cut for c in n.cuts)
+    for one, other in zip(side_by_side, alone, strict=True):
+        assert one.results["scores"].tobytes() == other.results["scores"].tobytes()
+    monkeypatch.setattr(dataset_runs, "MOST_TOGETHER", together)
+    whole = ilaverify.run(compiled, {"image": x}, labels=labels[:, 0])
+    assert timeless(whole) == timeless(reduce(Comparison.joined, alone))
+
+
+def timeless(comparison: Comparison) -> dict[str, Any]:
+    content = comparison.as_json() | {"seconds": 0, "device_seconds": 0, "fastest": 0}
+    return content | {"nodes": [node | {"seconds": 0} for node in content["nodes"]]}
+
+
 def test_what_is_shown_of_several_samples(place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     np.save(tmp_path / "x.npy", images())
     np.save(tmp_path / "labels.npy", np.arange(COUNT) % 5)
@@ -160,6 +185,7 @@ def test_an_interrupted_run_shows_what_there_is(
         return plain(self, first, *more)
 
     monkeypatch.setattr(Work, "measure", interrupted)
+    monkeypatch.setattr(dataset_runs, "MOST_TOGETHER", 1)
     command = ("run", place / "made", "--inputs", data, "--jobs", "1")
     stop = 2
     code, out, err = run(capsys, *command)

@@ -35,7 +35,7 @@ from rewrites.compiler.codegen.interface import (
     Tensors,
 )
 from rewrites.compiler.codegen.operators import AcceleratorOperator, require_fit, shapes_of
-from rewrites.compiler.codegen.parts import equal_parts, fits, most_that_fit, padded
+from rewrites.compiler.codegen.parts import equal_parts, fits, flat, most_that_fit
 from rewrites.compiler.offload.backend import Backend
 from rewrites.compiler.offload.places import PRODUCTS, WEIGHTS
 from rewrites.compiler.offload.rules import AcceleratorRule
@@ -123,20 +123,20 @@ class Dense(Implementation):
     # -- data before and after a call ------------------------------------------------------------------
 
     def _tensors(self, call: Call, codes: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-        tensors = {f"host_{name}": padded(c, *call.parts[name]).reshape(-1) for name, c in codes.items()}
+        tensors = {f"host_{name}": flat(c, call.parts[name]) for name, c in codes.items()}
         if "w" in codes:
             shift = self.quantisation["shift"]
             # half a unit of what is cut, so that it is rounded; to the joint, which is over real numbers, this is 0
-            tensors["host_b"] = np.full(call.sizes["n"], 1 << (shift - 1) if shift else 0, np.int32)
+            tensors["host_b"] = np.full((1, call.sizes["n"]), 1 << (shift - 1) if shift else 0, np.int32)
         return tensors
 
     def _result(self, outputs: Sequence[Tensors]) -> Reals:
-        result = np.zeros(self.node.type.shape)
+        result = np.zeros((len(outputs[0]["host_y"]), *self.node.type.shape))
         for call, tensors in zip(self.calls, outputs, strict=True):
             (row, row_end), (output, output_end) = call.parts["y"]
-            values = tensors["host_y"].view(np.int8).reshape(row_end - row, output_end - output)
-            inside = result[row:row_end, output:output_end]  # a part may end beyond the tensor
-            inside[...] = values[: inside.shape[0], : inside.shape[1]]
+            values = tensors["host_y"].view(np.int8).reshape(-1, row_end - row, output_end - output)
+            inside = result[:, row:row_end, output:output_end]  # a part may end beyond the tensor
+            inside[...] = values[:, : inside.shape[1], : inside.shape[2]]
         q = self.quantisation
         return unscale(result, q["scale_x"] + q["scale_w"] + q["shift"])
 

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ir_semantics.graph.build import run_node
 from ir_semantics.graph.ir import Graph, Node
-from ir_semantics.graph.run import check_inputs
+from ir_semantics.graph.samples import inputs_on_samples, run_on_samples
 from ir_semantics.graph.types import Array, GraphError
-from rewrites.compiler.codegen import Devices, Executed, Implementation
+from rewrites.compiler.codegen import Devices, Executed, ExecutedSamples, Implementation
 from rewrites.compiler.codegen.programs import Columns
 
 
@@ -31,6 +30,28 @@ class Ran:
     seconds: float
 
 
+@dataclass(frozen=True, eq=False)
+class RanSamples:
+    """The execution of a node on samples, which are the first axis of operands and result.
+
+    It has the extent 1 where all samples have the same.  ``seconds`` is the time of all.
+    """
+
+    number: int
+    operands: tuple[Array, ...]
+    value: Array
+    executed: ExecutedSamples | None
+    seconds: float
+
+    def sample(self, number: int, of: int = 1) -> Ran:
+        """The execution on one ``of`` so many."""
+        operands, value = (
+            tuple(a[number if len(a) > 1 else 0] for a in arrays) for arrays in (self.operands, (self.value,))
+        )
+        executed = None if self.executed is None else self.executed.sample(number)
+        return Ran(self.number, operands, value[0], executed, self.seconds / of)
+
+
 def run_compiled(
     graph: Graph, implementations: Mapping[int, Implementation], inputs: Mapping[str, Array], devices: Devices
 ) -> Iterator[Ran]:
@@ -39,7 +60,16 @@ def run_compiled(
     Raises GraphError where an input is missing, unknown, or of another type, and where an accelerator's operand has a
     number that is not finite: its formats have no code for it.
     """
-    arrays = check_inputs(graph, inputs)
+    one = {name: np.asarray(array)[None] for name, array in inputs.items()}
+    for ran in run_samples(graph, implementations, one, devices):
+        yield ran.sample(0)
+
+
+def run_samples(
+    graph: Graph, implementations: Mapping[int, Implementation], inputs: Mapping[str, Array], devices: Devices
+) -> Iterator[RanSamples]:
+    """As :func:`run_compiled` on samples, which are the first axis of inputs; bit for bit what each of them gives."""
+    arrays = inputs_on_samples(graph, inputs)
     last = {j: i for i, node in enumerate(graph.nodes) for j in node.operands}
     values: dict[int, Array] = {}
     for i, node in enumerate(graph.nodes):
@@ -49,15 +79,15 @@ def run_compiled(
         if node.operator == "input":
             value = arrays[i]
         elif node.operator == "constant":
-            value = graph.constant(i)
+            value = graph.constant(i)[None]
         elif i in implementations:
             _check_finite(i, node, operands)
-            executed = implementations[i].run(operands, devices)
+            executed = implementations[i].run_samples(operands, devices)
             value = executed.value
         else:
-            value = run_node(node, operands)
+            value = run_on_samples(node, operands)
         values[i] = value
-        yield Ran(i, operands, value, executed, time.perf_counter() - started)
+        yield RanSamples(i, operands, value, executed, time.perf_counter() - started)
         for j in node.operands:
             if last[j] == i:
                 values.pop(j, None)

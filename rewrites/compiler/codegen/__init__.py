@@ -9,7 +9,7 @@ number formats rest on, ``programs`` the mappings' device programs, ``bounding``
 from .buffers import host_plan, host_problem
 from .calibration import Calibration, calibrate
 from .implement import constants_of, implement, implementable, quantisation_of
-from .interface import Bounds, Call, CannotOffload, Choice, Executed, Implementation, Options
+from .interface import Bounds, Call, CannotOffload, Choice, Executed, ExecutedSamples, Implementation, Options
 from .operators import AcceleratorOperator, accelerator_operator, declared, joint_problem, joints_of, operator_of
 from .programs import Devices, is_program_of
 
@@ -22,6 +22,7 @@ __all__ = [
     "Choice",
     "Devices",
     "Executed",
+    "ExecutedSamples",
     "Implementation",
     "Options",
     "accelerator_operator",

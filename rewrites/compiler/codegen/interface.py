@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -169,9 +169,53 @@ class _Computed(Mapping[str, Reals]):
 
 @dataclass(frozen=True, eq=False)
 class _Operand:
+    """An operand of samples, or one of all samples, and how many elements of each lie beyond their format."""
+
     array: Array
     codes: Any
-    beyond: int
+    beyond: Sequence[int]
+
+
+@dataclass(frozen=True, eq=False)
+class ExecutedSamples:
+    """Runs of a node on samples: the results, with samples along the first axis, and all about each run."""
+
+    value: NDArray[np.float32]
+    implementation: Implementation
+    operands: Mapping[str, _Operand]
+
+    @cached_property
+    def _shared(self) -> Mapping[str, Mapping[str, Reals]]:
+        """By operand of all samples: what it is, and the numbers that its codes stand for."""
+        of = self.implementation
+        return {
+            name: _Computed(
+                {
+                    "array": partial(_reals, operand.array[0]),
+                    "quantised": partial(of._values, name, of._sample(operand.codes, 0)),
+                }
+            )
+            for name, operand in self.operands.items()
+            if len(operand.array) == 1
+        }
+
+    def sample(self, number: int) -> Executed:
+        """The run on one of them."""
+        of, arrays, quantised = self.implementation, dict[str, Callable[[], Reals]](), dict[str, Callable[[], Reals]]()
+        codes, saturated = dict[str, Any](), dict[str, int]()
+        for name, operand in self.operands.items():
+            shared = self._shared.get(name)
+            at = number if shared is None else 0
+            codes[name] = of._sample(operand.codes, at)
+            if operand.beyond[at]:
+                saturated[name] = operand.beyond[at]
+            if shared is None:
+                arrays[name] = partial(_reals, operand.array[at])
+                quantised[name] = partial(of._values, name, codes[name])
+            else:
+                arrays[name] = partial(shared.__getitem__, "array")
+                quantised[name] = partial(shared.__getitem__, "quantised")
+        return Executed(self.value[number], _Computed(arrays), codes, _Computed(quantised), saturated)
 
 
 class Implementation(ABC):
@@ -221,49 +265,49 @@ class Implementation(ABC):
                     f"its constant operand {self.operands[position]} has NaN or an infinity, and formats are for "
                     "finite numbers; correct the model's weights"
                 )
-            self._bound[self.operands[position]] = self._operand(self.operands[position], array)
+            self._bound[self.operands[position]] = self._operand(self.operands[position], array[None])
 
     def run(self, operands: Sequence[Array], devices: Devices) -> Executed:
         """The node's result on these operands (float32), computed by the accelerator's simulator.
 
         Operands that were bound are not looked at.  Raises ValueError where a number is not finite.
         """
-        by_name = {
+        return self.run_samples([np.asarray(operand)[None] for operand in operands], devices).sample(0)
+
+    def run_samples(self, operands: Sequence[Array], devices: Devices) -> ExecutedSamples:
+        """As :meth:`run`, on operands with samples along a first axis, of extent 1 where all have the same."""
+        by_name = self._operands(operands)
+        codes = {name: operand.codes for name, operand in by_name.items()}
+        outputs = devices.each(lambda call: self._run_call(call, codes, devices), self.calls)
+        return ExecutedSamples(self._result(outputs).astype(np.float32), self, by_name)
+
+    def _operands(self, operands: Sequence[Array]) -> dict[str, _Operand]:
+        return {
             name: self._bound[name] if name in self._bound else self._operand(name, array)
             for name, array in zip(self.operands, operands, strict=True)
         }
-        codes = {name: operand.codes for name, operand in by_name.items()}
-        outputs = devices.each(lambda call: self._run_call(call, codes, devices), self.calls)
-        value = self._result(outputs)
-        return Executed(
-            value.astype(np.float32),
-            _Computed({name: partial(_reals, operand.array) for name, operand in by_name.items()}),
-            codes,
-            _Computed({name: partial(self._values, name, operand.codes) for name, operand in by_name.items()}),
-            {name: operand.beyond for name, operand in by_name.items() if operand.beyond},
-        )
 
     def columns(self, number: int, operands: Sequence[Array]) -> Columns:
         """The commands of a call on these operands, in issue order: what a driver would send.
 
         Operands that were bound are not looked at.
         """
-        codes = {
-            name: self._bound[name].codes if name in self._bound else self._operand(name, array).codes
-            for name, array in zip(self.operands, operands, strict=True)
-        }
-        call = self.calls[number]
+        by_name = self._operands([np.asarray(operand)[None] for operand in operands])
+        tensors = self._tensors(self.calls[number], {name: operand.codes for name, operand in by_name.items()})
         program = self.program(number)
-        return program.stream(program.padded(self._tensors(call, codes))).columns
+        return program.stream(program.padded({name: tensor[0] for name, tensor in tensors.items()})).columns
 
     def _operand(self, name: str, array: Array) -> _Operand:
-        flat = np.asarray(array).reshape(-1)
+        flat = array.reshape(-1)
         parts, beyond = [], 0
         for first in range(0, max(flat.size, 1), BLOCK):
             block = _reals(flat[first : first + BLOCK])
             parts.append(self._codes(name, block))
             beyond += self._beyond(name, block)
-        return _Operand(array, self._joined(parts, np.shape(array)), beyond)
+        each = [beyond] * len(array)
+        if beyond and len(array) > 1:
+            each = [self._beyond(name, _reals(sample)) for sample in array]
+        return _Operand(array, self._joined(parts, np.shape(array)), each)
 
     def program(self, number: int) -> Program:
         """The fragment of a call at its sizes."""
@@ -282,13 +326,13 @@ class Implementation(ABC):
             "commands": len(program),
             "reads": dict(program.reads),
             "writes": dict(program.writes),
-            "constants": {name: digest_of(tensor) for name, tensor in own.items()},
+            "constants": {name: digest_of(tensor[0]) for name, tensor in own.items()},
         }
 
     def _run_call(self, call: Call, codes: Mapping[str, Any], devices: Devices) -> Tensors:
         program = program_of(call.mapping, call.sizes)
-        tensors = program.padded(self._tensors(call, codes))
-        return program.run(devices.of(call.mapping.mapping.device.ila), tensors)
+        tensors = program.padded(self._tensors(call, codes), samples=True)
+        return program.run_samples(devices.of(call.mapping.mapping.device.ila), tensors)
 
     @staticmethod
     @abstractmethod
@@ -317,6 +361,10 @@ class Implementation(ABC):
         """The codes of an operand from those of its elements in row-major order."""
         return np.concatenate(parts).reshape(shape)
 
+    def _sample(self, codes: Any, number: int) -> Any:
+        """The codes of one sample."""
+        return codes[number]
+
     @abstractmethod
     def _values(self, name: str, codes: Any) -> Reals:
         """The numbers that codes stand for, in the units of the operand."""
@@ -327,11 +375,14 @@ class Implementation(ABC):
 
     @abstractmethod
     def _tensors(self, call: Call, codes: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-        """Those of the call's host tensors that the given operands decide."""
+        """Those of the call's host tensors that the given operands decide: flat, with samples along the first axis.
+
+        That axis of an operand has the extent 1 where all samples have the same.
+        """
 
     @abstractmethod
     def _result(self, outputs: Sequence[Tensors]) -> Reals:
-        """The node's result, from the host tensors that the calls' programs write."""
+        """The node's results, from the host tensors that the calls' programs write; samples are the first axis."""
 
     @abstractmethod
     def bounds(self, executed: Executed) -> Bounds:

@@ -10,7 +10,7 @@ import numpy as np
 from ila_lang.mapping import SizeError
 from rewrites.mappings.claim import MappingClaim
 
-from .interface import Reals
+from .interface import Part, Reals
 
 
 def fits(claim: MappingClaim, *shape: int) -> bool:
@@ -43,8 +43,14 @@ def equal_parts(count: int, most: int) -> list[tuple[int, int]]:
 
 
 def padded(values: Reals, *part: tuple[int, int]) -> Reals:
-    """A part of a tensor, with zeros where it ends beyond it."""
-    inside = values[tuple(slice(first, end) for first, end in part)]
-    whole = np.zeros([end - first for first, end in part], inside.dtype)
+    """A part of a tensor along its last axes, with zeros where it ends beyond it."""
+    others = values.shape[: values.ndim - len(part)]
+    inside = values[(*map(slice, others), *(slice(first, end) for first, end in part))]
+    whole = np.zeros([*others, *(end - first for first, end in part)], inside.dtype)
     whole[tuple(map(slice, inside.shape))] = inside
     return whole
+
+
+def flat(values: Reals, part: Part) -> Reals:
+    """A part of samples of a tensor, padded, each as a row of elements."""
+    return padded(values, *part).reshape(len(values), -1)

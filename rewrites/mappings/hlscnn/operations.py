@@ -46,7 +46,7 @@ def conv2d(
 
 
 def packed(w: NDArray[Any]) -> NDArray[Any]:
-    """Weights [F, C, kh, kw] as [F, blocks, kh, kw, 8 channels], those of missing channels 0."""
-    filters, channels, *kernel = w.shape
-    blocks = np.pad(w, ((0, 0), (0, -channels % LANES), (0, 0), (0, 0)))
-    return blocks.reshape(filters, -1, LANES, *kernel).transpose(0, 1, 3, 4, 2)
+    """Weights [..., C, kh, kw] as [..., blocks, kh, kw, 8 channels], those of missing channels 0."""
+    *others, channels, rows, columns = w.shape
+    blocks = np.pad(w, [*((0, 0) for _ in others), (0, -channels % LANES), (0, 0), (0, 0)])
+    return np.moveaxis(blocks.reshape(*others, -1, LANES, rows, columns), -3, -1)

@@ -163,16 +163,16 @@ class Convolution(Implementation):
     def _tensors(self, call: Call, codes: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
         tensors = {}
         for name, tensor in codes.items():
-            part = tensor[tuple(slice(first, end) for first, end in call.parts[name])]
+            part = tensor[(slice(None), *(slice(first, end) for first, end in call.parts[name]))]
             if name == "w" and call.mapping is CONVOLUTIONS[8]:
                 part = packed(part)
-            tensors[f"host_{name}"] = np.ascontiguousarray(part).reshape(-1)
+            tensors[f"host_{name}"] = np.ascontiguousarray(part).reshape(len(part), -1)
         return tensors
 
     def _result(self, outputs: Sequence[Tensors]) -> Reals:
-        result = np.zeros(self.node.type.shape)
+        result = np.zeros((len(outputs[0]["host_y"]), *self.node.type.shape))
         for call, tensors in zip(self.calls, outputs, strict=True):
-            part = result[tuple(slice(first, end) for first, end in call.parts["y"])]
+            part = result[(slice(None), *(slice(first, end) for first, end in call.parts["y"]))]
             part[...] = _Y.dequantise(tensors["host_y"].view(np.int16)).reshape(part.shape)
         return unscale(result, self._scale)
 

@@ -33,7 +33,7 @@ from rewrites.compiler.codegen.interface import (
     Reals,
     Tensors,
 )
-from rewrites.compiler.codegen.parts import equal_parts, padded
+from rewrites.compiler.codegen.parts import equal_parts, flat
 from rewrites.mappings.vta.claims import GEMM
 from rewrites.mappings.vta.gemm import ROOM
 from rewrites.rules.tensor.splitting import PRODUCT_COLUMNS, PRODUCT_ROWS
@@ -149,18 +149,18 @@ class Dense(Implementation):
     # -- execution ---------------------------------------------------------------------------------
 
     def _tensors(self, call: Call, codes: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-        tensors = {f"host_{name}": padded(c, *call.parts[name]).reshape(-1) for name, c in codes.items()}
+        tensors = {f"host_{name}": flat(c, call.parts[name]) for name, c in codes.items()}
         if "w" in codes:
-            tensors["host_b"] = np.full(call.sizes["n"] * LANES, self._bias, np.int32)
+            tensors["host_b"] = np.full((1, call.sizes["n"] * LANES), self._bias, np.int32)
         return tensors
 
     def _result(self, outputs: Sequence[Tensors]) -> Reals:
-        result = np.zeros(self.node.type.shape)
+        result = np.zeros((len(outputs[0]["host_y"]), *self.node.type.shape))
         for call, tensors in zip(self.calls, outputs, strict=True):
             (first, last), (start, end) = call.parts["y"]
-            values = tensors["host_y"].view(np.int8).reshape(last - first, end - start)
-            inside = result[first:last, start:end]
-            inside[...] = values[: inside.shape[0], : inside.shape[1]]
+            values = tensors["host_y"].view(np.int8).reshape(-1, last - first, end - start)
+            inside = result[:, first:last, start:end]
+            inside[...] = values[:, : inside.shape[1], : inside.shape[2]]
         return unscale(result, self._scale)
 
     def bounds(self, executed: Executed) -> Bounds:

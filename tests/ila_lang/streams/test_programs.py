@@ -103,6 +103,17 @@ def same_stream(program: Program, tensors: Tensors, commands: list[dict[str, int
     }
 
 
+def same_on_samples(program: Program, device: Simulator, outputs: Tensors, tensors: Tensors, others: Tensors) -> None:
+    """Samples one after the other are as each alone; one tensor is that of all samples."""
+    shared = min(tensors, default="")
+    others = {name: tensors[name] if name == shared else other for name, other in others.items()}
+    samples = {name: np.stack([tensor, others[name], tensor]) for name, tensor in tensors.items()}
+    together = program.run_samples(device, {n: t[:1] if n == shared else t for n, t in samples.items()})
+    for name, words in together.items():
+        for sample, alone in zip(words, (outputs, program.run(device, others), outputs), strict=False):
+            assert sample.tolist() == alone[name].tolist()
+
+
 def check(mapping: TensorMapping, sizes: dict[str, int], seed: int) -> None:
     program = Program.of(mapping.device, sizes)
     tensors = random_tensors(program, seed)
@@ -118,6 +129,7 @@ def check(mapping: TensorMapping, sizes: dict[str, int], seed: int) -> None:
     if true_claim:
         simulator = SIMULATORS.setdefault(mapping.device.ila, simulator)
     outputs = program.run(simulator, tensors)
+    same_on_samples(program, simulator, outputs, tensors, random_tensors(program, seed + 1))
     same_natively(mapping.device, sizes, tensors, host, Simulator(mapping.device.ila))
     written = mapping.output[0]
     assert outputs.keys() == program.writes.keys()

@@ -26,6 +26,9 @@ class AdaptiveImplementation(Implementation):
     def _joined(self, parts: Sequence[Quantised], shape: tuple[int, ...]) -> Quantised:
         return Quantised(np.concatenate([part.codes for part in parts]).reshape(shape), parts[0].bias)
 
+    def _sample(self, codes: Quantised, number: int) -> Quantised:
+        return Quantised(codes.codes[number], codes.bias)
+
     def _values(self, name: str, codes: Quantised) -> Reals:
         return unscale(codes.values, self._format(name)[1])
 

@@ -23,7 +23,7 @@ from rewrites.claims.theorems import applied
 from rewrites.compiler.codegen.bounding import bounds_of, linear_change
 from rewrites.compiler.codegen.formats import check_scale, greatest, range_of, unscale
 from rewrites.compiler.codegen.interface import Bounds, Call, CannotOffload, Executed, Options, Ranges, Reals, Tensors
-from rewrites.compiler.codegen.parts import equal_parts, fits, most_that_fit, padded
+from rewrites.compiler.codegen.parts import equal_parts, fits, flat, most_that_fit
 from rewrites.mappings.flexasr.claims import LINEAR
 from rewrites.rules.tensor.splitting import ACTIVATION_OF_PARTS, DENSE_OUTPUTS, DENSE_ROWS
 
@@ -137,15 +137,15 @@ class Linear(AdaptiveImplementation):
     # -- execution ---------------------------------------------------------------------------------
 
     def _tensors(self, call: Call, codes: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-        return {f"host_{name}": padded(q.codes, *call.parts[name]).reshape(-1) for name, q in codes.items()}
+        return {f"host_{name}": flat(q.codes, call.parts[name]) for name, q in codes.items()}
 
     def _result(self, outputs: Sequence[Tensors]) -> Reals:
-        result = np.zeros(self.node.type.shape)
+        result = np.zeros((len(outputs[0]["host_y"]), *self.node.type.shape))
         for call, tensors in zip(self.calls, outputs, strict=True):
             (first, last), (start, end) = call.parts["y"]
-            values = dequantise(tensors["host_y"], self.quantisation["bias_y"]).reshape(last - first, end - start)
-            inside = result[first:last, start:end]
-            inside[...] = values[: inside.shape[0], : inside.shape[1]]
+            values = dequantise(tensors["host_y"], self.quantisation["bias_y"]).reshape(-1, last - first, end - start)
+            inside = result[:, first:last, start:end]
+            inside[...] = values[:, : inside.shape[1], : inside.shape[2]]
         return unscale(result, self._scale("y"))
 
     def bounds(self, executed: Executed) -> Bounds:

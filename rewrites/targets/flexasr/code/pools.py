@@ -32,7 +32,7 @@ from rewrites.compiler.codegen.interface import (
     Reals,
     Tensors,
 )
-from rewrites.compiler.codegen.parts import equal_parts, fits, most_that_fit, padded
+from rewrites.compiler.codegen.parts import equal_parts, fits, flat, most_that_fit
 from rewrites.mappings.claim import MappingClaim
 from rewrites.mappings.flexasr import claims
 from rewrites.rules.tensor.splitting import POOLED_COLUMNS, POOLED_ROWS
@@ -112,16 +112,16 @@ class Pool(AdaptiveImplementation):
 
     def _tensors(self, call: Call, codes: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
         tensor = POOLS[self.node.operator].tensors[0]
-        return {tensor: padded(codes["x"].codes, *call.parts["x"]).reshape(-1)} if "x" in codes else {}
+        return {tensor: flat(codes["x"].codes, call.parts["x"])} if "x" in codes else {}
 
     def _result(self, outputs: Sequence[Tensors]) -> Reals:
-        result = np.zeros(self.node.type.shape)
         written = POOLS[self.node.operator].tensors[1]
+        result = np.zeros((len(outputs[0][written]), *self.node.type.shape))
         for call, tensors in zip(self.calls, outputs, strict=True):
             (top, bottom), (left, right) = call.parts["y"]
-            inside = result[top:bottom, left:right]
-            part = dequantise(tensors[written], self.quantisation["bias"]).reshape(bottom - top, right - left)
-            inside[...] = part[: inside.shape[0], : inside.shape[1]]
+            inside = result[:, top:bottom, left:right]
+            part = dequantise(tensors[written], self.quantisation["bias"]).reshape(-1, bottom - top, right - left)
+            inside[...] = part[:, : inside.shape[1], : inside.shape[2]]
         return unscale(result, self.quantisation["scale"])
 
     def bounds(self, executed: Executed) -> Bounds:

@@ -26,6 +26,7 @@ from rewrites.claims.theorems import applied
 from rewrites.compiler.codegen.bounding import bounds_of, condition_text, operand_error, row_sum
 from rewrites.compiler.codegen.formats import check_scale, greatest, range_of, rounded_up
 from rewrites.compiler.codegen.interface import Bounds, Call, CannotOffload, Executed, Options, Ranges, Reals, Tensors
+from rewrites.compiler.codegen.parts import flat
 from rewrites.mappings.flexasr.claims import RECURRENT
 from rewrites.mappings.flexasr.operations import GATES
 
@@ -122,16 +123,13 @@ class Recurrent(AdaptiveImplementation):
         for name, quantised in codes.items():
             stacked = quantised.codes
             if name != "x":
-                stacked = stacked.reshape(len(order), -1, *stacked.shape[1:])[order]
-            extents = [end for _, end in call.parts[name]]
-            missing = [(0, extent - own) for extent, own in zip(extents, stacked.shape, strict=True)]
-            tensors[host[name]] = np.pad(stacked, missing).reshape(-1)
+                stacked = stacked.reshape(len(stacked), len(order), -1, *stacked.shape[2:])[:, order]
+            tensors[host[name]] = flat(stacked, call.parts[name])
         return tensors
 
     def _result(self, outputs: Sequence[Tensors]) -> Reals:
-        rows, hidden = self.node.type.shape
-        codes = outputs[0]["host_y"].reshape(rows, -1)[:, :hidden]
-        return dequantise(codes, self.quantisation["bias_h"])
+        (rows, hidden), codes = self.node.type.shape, outputs[0]["host_y"]
+        return dequantise(codes.reshape(len(codes), rows, -1)[..., :hidden], self.quantisation["bias_h"])
 
     def bounds(self, executed: Executed) -> Bounds:
         """The bound of the last timestep, the largest one, and what rounding the operands may change."""

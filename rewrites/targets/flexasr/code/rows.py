@@ -34,7 +34,7 @@ from rewrites.compiler.codegen.interface import (
     Reals,
     Tensors,
 )
-from rewrites.compiler.codegen.parts import padded
+from rewrites.compiler.codegen.parts import flat
 from rewrites.mappings.flexasr.claims import LAYER_NORM
 
 from .adaptive import AdaptiveImplementation, adaptive_bias
@@ -123,7 +123,7 @@ class LayerNorm(AdaptiveImplementation):
         return q[f"bias_{name}"], q["scale_x" if name == "x" else "scale_y"]
 
     def _tensors(self, call: Call, codes: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-        return {f"host_{name}": padded(q.codes, *call.parts[name]).reshape(-1) for name, q in codes.items()}
+        return {f"host_{name}": flat(q.codes, call.parts[name]) for name, q in codes.items()}
 
     def _result(self, outputs: Sequence[Tensors]) -> Reals:
         codes = [tensors["host_y"] for tensors in outputs]
@@ -170,11 +170,12 @@ def norm_change(executed: Executed, epsilon: float) -> float:
 
 def _joined(implementation: Implementation, codes: Sequence[NDArray[Any]], bias: int) -> Reals:
     """The result of which each call has rows, without padding."""
-    result = np.zeros(implementation.node.type.shape)
+    result = np.zeros((len(codes[0]), *implementation.node.type.shape))
     for call, part in zip(implementation.calls, codes, strict=True):
         (first, end), (_, features) = call.parts["y"]
-        inside = result[first:end]
-        inside[...] = dequantise(part, bias).reshape(-1, features)[: len(inside), : inside.shape[1]]
+        inside = result[:, first:end]
+        values = dequantise(part, bias).reshape(len(part), -1, features)
+        inside[...] = values[:, : inside.shape[1], : inside.shape[2]]
     return result
 
 
