@@ -177,6 +177,8 @@ def check_file(
             result.undecided += outcome.undecided
         runs = certificate["runs"]
         points = f" at {counted(len(runs['at']), 'point')}" if runs["at"] else ""
-        survived = f"it says that its proof survived {counted(runs['count'], 'concrete run')}{points}"
-        result.replays.append(f"{survived}; check does not repeat them")
+        said = f"survived {counted(runs['count'], 'concrete run')}{points}; check does not repeat them"
+        if not runs["count"]:
+            said = f"saw no concrete run: {'; '.join(runs['notes'])}"
+        result.replays.append(f"it says that its proof {said}")
     return result

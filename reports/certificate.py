@@ -96,7 +96,7 @@ def certificate_of(
     enumerations: Any = verdict.details.get("enumerations", [])
     if not (verdict.obligations or enumerations) or not all(o.discharged for o in verdict.obligations):
         raise CertificateError("a certificate must be of a proof whose obligations are all discharged")
-    if verdict.runs is None:
+    if verdict.runs is None or not (verdict.runs.count or verdict.runs.notes):
         raise CertificateError("a certificate must be of a proof that survived concrete runs, and this one saw none")
     content: dict[str, Any] = {
         "schema": SCHEMA,
@@ -304,6 +304,8 @@ def _check_form(path: Path, content: object) -> None:
     record("the runs", content["runs"], _RUNS)
     texts("a place of the runs", content["runs"]["at"])
     texts("a note on the runs", content["runs"]["notes"])
+    if not (content["runs"]["count"] or content["runs"]["notes"]):
+        raise CertificateError(f"{path}: the proof must have survived concrete runs, or a note say why there were none")
     for name, level in content["invariants"].items():
         record(f"level {name}", level, _LEVEL)
         texts(f"a conjunct of level {name}", level["invariant"])

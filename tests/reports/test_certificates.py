@@ -178,6 +178,17 @@ def test_numbers_must_be_finite(certificate: Certificate, tmp_path: Path) -> Non
             read_certificate(path)
 
 
+@pytest.mark.proof
+def test_a_proof_without_runs_says_why(certificate: Certificate, tmp_path: Path) -> None:
+    none = {"count": 0, "at": [], "notes": []}
+    with pytest.raises(CertificateError, match="survived concrete runs, or a note say why there were none"):
+        read_certificate(written(tmp_path / "none.json", resealed({**certificate, "runs": none})))
+    assert not jsonschema.Draft202012Validator(SCHEMA).is_valid({**certificate, "runs": none})
+    said = resealed({**certificate, "runs": {**none, "notes": ["not run: no body"]}})
+    assert read_certificate(written(tmp_path / "said.json", said)) == said
+    assert jsonschema.Draft202012Validator(SCHEMA).is_valid(said)
+
+
 # -- what a certificate may be made of --------------------------------------------------------------
 
 
@@ -196,6 +207,7 @@ def test_a_proof_without_answers_gets_no_certificate(proved: Verdict) -> None:
         unasked,
         replace(proved, obligations=[]),
         replace(proved, runs=None),
+        replace(proved, runs=Runs(0, ())),
         replace(proved, obligations=[replace(proved.obligations[0], answers=()), *proved.obligations[1:]]),
     ):
         with pytest.raises(CertificateError):
