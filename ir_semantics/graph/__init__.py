@@ -9,7 +9,7 @@ from .composites import COMPOSITES
 from .elementwise import SCALAR_OPERATORS
 from .host import HOST
 from .ir import Graph, Node
-from .operator import OPERATORS, Operator, meaning
+from .operator import OPERATORS, Operator, complete, meaning
 from .recurrent import RECURRENT
 from .run import run, steps
 from .tensor_operators import TENSOR_OPERATORS
@@ -36,3 +36,5 @@ __all__ = [
     "steps",
     "terms_of",
 ]
+
+complete()

@@ -17,8 +17,11 @@ from typing import Final, Protocol
 from ir_semantics.scalars.formats import BOOLEAN, NUMBER
 from ir_semantics.scalars.terms import Scalar, variables
 from ir_semantics.tensors.conditions import FALSE
+from ir_semantics.tensors.elements import Element, Reader, with_operands
+from ir_semantics.tensors.index import Index
+from ir_semantics.tensors.index import Names as IndexNames
 from ir_semantics.tensors.operators import map_
-from ir_semantics.tensors.terms import Tensor, input_, operands_of
+from ir_semantics.tensors.terms import Tensor, element_of, input_, make, operands_of, well_formed
 
 from .ir import Attribute, Attributes
 from .types import Array, GraphError, TensorType
@@ -89,10 +92,20 @@ _KINDS: Mapping[str, frozenset[str]] = {
 }
 
 
+_complete: list[None] = []
+
+
+def complete() -> None:
+    """All of our operators are there: from now on names without a dot, which are theirs, are refused."""
+    _complete.append(None)
+
+
 def register(operator: Operator) -> Operator:
-    """Adds an operator; raises ValueError where the name is taken."""
+    """Adds an operator; raises ValueError where the name is taken, or without a dot and so not a package's."""
     if operator.name in OPERATORS:
         raise ValueError(f"an operator's name must be its own; {operator.name} is taken")
+    if "." not in operator.name and _complete:
+        raise ValueError(f"an operator of a package must have a name with a dot, such as PACKAGE.{operator.name}")
     OPERATORS[operator.name] = operator
     return operator
 
@@ -193,6 +206,27 @@ def host(
     return register(Operator(name, doc, count, _KINDS[kinds], dtype, shape=shape, function=function, attributes=named))
 
 
+def applied(operator: Operator, operands: Sequence[Tensor], attributes: Attributes) -> Tensor:
+    """A scalar or tensor operator on terms; raises GraphError for operators that are no such term.
+
+    A package's definition sees inputs, as where graphs are run: what its operands are made of is none of its business.
+    """
+    if operator.scalar is not None:
+        return map_(operator.scalar(attributes), **dict(zip(NAMES, operands, strict=False)))
+    if operator.term is None:
+        kind = operator.kind
+        raise GraphError(f"{operator.name} must be an index comprehension to be a term; it is a {kind} operator")
+    if "." not in operator.name:
+        return operator.term(operands, attributes)
+    inputs = [f"x{i}" for i in range(len(operands))]
+    term = operator.term([input_(name, *o.shape) for name, o in zip(inputs, operands, strict=True)], attributes)
+
+    def rule(at: Sequence[Index], of: Sequence[Reader], names: IndexNames) -> Element:
+        return with_operands(element_of(term, at, names), dict(zip(inputs, of, strict=True)))
+
+    return make(operator.name, operands, term.shape, rule, requires=[well_formed(term)], **dict(term.values))
+
+
 def meaning(operator: Operator, types: Types, attributes: Attributes) -> Tensor:
     """A scalar or tensor operator as a term over inputs ``x0``, ``x1``, ... of the given types.
 
@@ -201,14 +235,9 @@ def meaning(operator: Operator, types: Types, attributes: Attributes) -> Tensor:
     operands = [input_(f"x{i}", *t.shape) for i, t in enumerate(types)]
     shapes = ", ".join(map(str, types))
     try:
-        if operator.scalar is not None:
-            if any(t.shape != types[0].shape for t in types):
-                raise ValueError("their shapes differ")
-            result = map_(operator.scalar(attributes), **dict(zip(NAMES, operands, strict=False)))
-        elif operator.term is not None:
-            result = operator.term(operands, attributes)
-        else:
-            raise GraphError(f"{operator.name} is no index comprehension but a {operator.kind} operator")
+        if operator.scalar is not None and any(t.shape != types[0].shape for t in types):
+            raise ValueError("their shapes differ")
+        result = operator.term(operands, attributes) if operator.term else applied(operator, operands, attributes)
     except (ValueError, ZeroDivisionError, IndexError) as error:
         if isinstance(error, GraphError):
             raise

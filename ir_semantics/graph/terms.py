@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from ir_semantics.scalars.terms import postorder
-from ir_semantics.tensors.operators import fill, map_
+from ir_semantics.tensors.operators import fill
 from ir_semantics.tensors.terms import Tensor, input_
 
 from .build import expansion
 from .ir import Graph, Node
-from .operator import NAMES, lookup
+from .operator import applied, lookup
 from .types import GraphError
 
 
@@ -56,11 +56,6 @@ def _term(node: Node, graph: Graph, operands: Sequence[Tensor]) -> Tensor:
         inner = expansion(node.operator, tuple(graph.nodes[j].type for j in node.operands), node.attributes)
         inputs = {inner.inputs[f"x{i}"]: operand for i, operand in enumerate(operands)}
         return _nodes(inner, inputs)[inner.outputs["y"]]
-    if operator.scalar is not None:
-        scalar = operator.scalar(attributes)
-        if any(part.op == "cast" for part in postorder([scalar])):
-            raise GraphError(f"{node.operator} must keep the elements' format to be a term, not make {node.type} of it")
-        return map_(scalar, **dict(zip(NAMES, operands, strict=False)))
-    if operator.term is not None:
-        return operator.term(operands, attributes)
-    raise GraphError(f"{node.operator} must be an index comprehension to be a term; it is a {operator.kind} operator")
+    if operator.scalar is not None and any(part.op == "cast" for part in postorder([operator.scalar(attributes)])):
+        raise GraphError(f"{node.operator} must keep the elements' format to be a term, not make {node.type} of it")
+    return applied(operator, operands, attributes)

@@ -133,6 +133,15 @@ def substitute_element(element: Element, values: Mapping[str, Index]) -> Element
             return Reduce(op, variable, extent.substitute(values), substitute_element(body, values))
 
 
+def with_operands(element: Element, operands: Mapping[str, Reader]) -> Element:
+    """The element with those of operands in the places of what it reads; raises ValueError where it reads others."""
+    if isinstance(element, Read) and element.name in operands:
+        return operands[element.name](element.at)
+    if isinstance(element, Read) or (isinstance(element, Choice) and truths_of(element.condition)):
+        raise ValueError(f"an operator's definition must read its operands, {', '.join(operands)}, not {element}")
+    return with_parts(element, [with_operands(part, operands) for part in parts_of(element)])
+
+
 def parts_of(element: Element) -> tuple[Element, ...]:
     """The elements that an element is made of."""
     match element:

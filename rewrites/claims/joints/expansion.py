@@ -16,12 +16,12 @@ import numpy as np
 
 from ir_semantics.graph.build import expansion
 from ir_semantics.graph.ir import Attribute, Graph
-from ir_semantics.graph.operator import NAMES, Operator, lookup
+from ir_semantics.graph.operator import Operator, applied, lookup
 from ir_semantics.graph.types import Array, TensorType
 from ir_semantics.tensors.comprehension import written
 from ir_semantics.tensors.elements import Element, Read, subelements, substitute_element
 from ir_semantics.tensors.index import Index, IndexLike, Names, index, product
-from ir_semantics.tensors.operators import fill, map_
+from ir_semantics.tensors.operators import fill
 from ir_semantics.tensors.terms import Tensor, element_of, input_, operands_of
 
 from .instruction import Unread
@@ -150,7 +150,7 @@ class _Assembly:
         operands = tuple(map(self.number, operands))
         of = [self.nodes[number] for number in operands]
         meaning = _meaning(operator, [node.shape for node in of], values)
-        return self.append(_primitive(operator, of, values), meaning, operands, values)
+        return self.append(applied(definition, of, dict(values)), meaning, operands, values)
 
     def number(self, node: int) -> int:
         """The number of a node that is there."""
@@ -159,20 +159,10 @@ class _Assembly:
         return node
 
 
-def _primitive(operator: str, of: Sequence[Tensor], attributes: Sequence[tuple[str, Any]]) -> Tensor:
-    """An operator that stands for no graph, as a term."""
-    definition = lookup(operator)
-    if definition.scalar is not None:
-        return map_(definition.scalar(dict(attributes)), **dict(zip(NAMES, of, strict=False)))
-    if definition.term is None:
-        raise Unread(f"{operator} is a {definition.kind} operator, which is no tensor term")
-    return definition.term(of, dict(attributes))
-
-
 def _meaning(operator: str, shapes: Sequence[Sequence[IndexLike]], attributes: Sequence[tuple[str, Any]]) -> Any:
     if "." not in operator:
         return operator
-    term = _primitive(operator, [input_(f"x{i}", *shape) for i, shape in enumerate(shapes)], attributes)
+    term = applied(lookup(operator), [input_(f"x{i}", *s) for i, s in enumerate(shapes)], dict(attributes))
     names = Names()
     return operator, term.shape, element_of(term, [Index({(names.fresh("o"),): 1}) for _ in term.shape], names)
 

@@ -9,9 +9,6 @@ from functools import cached_property
 from ila_lang import BvSort, Expr, Fragment, Kernel, postorder, substitute
 from ila_lang.language.kernel import Command, Store, walk
 
-BEYOND = "beyond"
-"""The input that words beyond what lies in a memory are read from: of these nothing is known."""
-
 
 class Unread(ValueError):
     """Something that is not read as a tensor term; the message says what."""

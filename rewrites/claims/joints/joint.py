@@ -21,14 +21,14 @@ from ir_semantics.graph.types import TensorType
 from ir_semantics.tensors.conditions import TRUE, Condition, both, holds
 from ir_semantics.tensors.evaluate import shape_at
 from ir_semantics.tensors.index import Index, IndexLike, index
-from ir_semantics.tensors.terms import Tensor, input_, operands_of, well_formed
+from ir_semantics.tensors.terms import Tensor, operands_of, well_formed
 from rewrites.bounds.kernel.readings import Term
 from rewrites.mappings.claim import MappingClaim
 from smt_encodings.claims import Equality
 
 from .expansion import FAULTS, Structure, expanded, same, structure_of, valued
 from .indices import Obligation
-from .instruction import BEYOND, Called, Unread, called
+from .instruction import Called, Unread, called
 
 if TYPE_CHECKING:
     from .kernel import KernelReading
@@ -64,10 +64,10 @@ class Joint:
         """The claim as a rule on tensors, the graph on the left; raises Unread where a side cannot be read."""
         self._require_names()
         left, _ = self._expanded(operator)
-        memories, beyond = dict(self.memories), input_(BEYOND, 0)
+        memories = dict(self.memories)
         for step in self.steps:
             like = left.shape if step is self.steps[-1] else None
-            memories[step.called.output] = step.tensor([*(memories[m] for m in step.shapes), beyond], like)
+            memories[step.called.output] = step.tensor([memories[m] for m in step.shapes], like)
         premise = both(
             self.domain,
             *(both(step.words, step.run.premise) for step in self.steps),
@@ -90,8 +90,8 @@ class Joint:
     def _require_names(self) -> None:
         names = [dict(t.attributes)["name"] if t.operator == "input" else "" for t in self.operands]
         sizes = {name for called in self.called for name in called.names.values()}
-        if len({*names, *sizes, "", BEYOND}) < len(names) + len(sizes) + 2:
-            raise Unread(f"operands must be inputs of names of their own, which neither sizes have nor {BEYOND}")
+        if len({*names, *sizes, ""}) < len(names) + len(sizes) + 1:
+            raise Unread("operands must be inputs of names of their own, which no sizes have")
         if not all(isinstance(t, Tensor) for t in self.tensors.values()):
             raise Unread("what lies in memories must be tensors")
         inputs = {t for t in operands_of(*self.memories.values()) if t.operator == "input"}

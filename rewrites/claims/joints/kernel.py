@@ -7,8 +7,8 @@ integer.  A primitive stands for the real operation that its lemma is about (:mo
 that the joint names; another function is its body.  What has no such meaning raises :class:`.instruction.Unread`: words
 of two forms that are added, a comparison of data, a store that another load may read.
 
-A word at an address is an element of what lies in the memory if the address's subscripts lie inside of its extents, and
-of nothing known (BEYOND) otherwise, so that a proof shows that it is read inside.
+A word at an address is an element of what lies in the memory.  That the address's subscripts lie inside of its extents
+is an obligation wherever the word is part of a number.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ir_semantics.tensors.terms import Shape, Tensor, make
 from rewrites.bounds.kernel.readings import Term
 
 from .indices import digits
-from .instruction import BEYOND, Called, Unread
+from .instruction import Called, Unread
 from .words import MARK, ZERO, Data, Units, Words, added
 
 MOST_WRITTEN_OUT = 64
@@ -63,7 +63,7 @@ class KernelReading:
     @cached_property
     def run(self) -> Run:
         """The kernel, executed once."""
-        readers = [lambda at, m=m: Read(m, tuple(at)) for m in (*self.shapes, BEYOND)]
+        readers = [lambda at, m=m: Read(m, tuple(at)) for m in self.shapes]
         return self._run(Names(), readers, self.units)
 
     @property
@@ -88,7 +88,7 @@ class KernelReading:
         return both(*(inside(value, 1 << s.width) for s in self.called.operands for value in self.run.operands(s)))
 
     def tensor(self, operands: Sequence[Tensor], like: Shape | None = None) -> Tensor:
-        """The result over memories (and BEYOND), with as many axes as ``like``: those of one element have no loop."""
+        """The result over memories, with as many axes as ``like``: those of one element have no loop."""
         extents = self.shape
         like = extents if like is None else like
         missing = len(like) - len(extents)
@@ -115,7 +115,7 @@ class KernelReading:
         return make("kernel", operands, shape, rule, name=self.called.kernel.name)
 
     def _run(self, names: Names, of: Sequence[Reader], units: Units) -> Run:
-        run = Run(self, names, dict(zip((*self.shapes, BEYOND), of, strict=True)), units)
+        run = Run(self, names, dict(zip(self.shapes, of, strict=True)), units)
         try:
             run.block(self.called.kernel.body, dict(run.fixed))
         except RecursionError:
@@ -264,8 +264,10 @@ class Run(Words):
         shape = self.of.shapes[memory.name]
         places = digits(memory.name, at, shape)
         within = both(*(inside(place, extent) for place, extent in zip(places, shape, strict=True)))
-        element = Choice(within, self.readers[memory.name](places), self.readers[BEYOND]([at]))
-        return self.leaf(width, Data(element, "", self.exponent(memory), self.units.place(memory.name)))
+        element = self.readers[memory.name](places)
+        word = self.leaf(width, Data(element, "", self.exponent(memory), self.units.place(memory.name)))
+        self.inside[word] = within, f"the word {at} of {memory.name} is one of the tensor in it"
+        return word
 
     def exponent(self, memory: Expr) -> Index:
         """That of the numbers in a memory."""

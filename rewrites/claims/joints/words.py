@@ -11,7 +11,7 @@ from ila_lang import Expr, Function, bv, const, substitute
 from ila_lang.language.expr import private_var
 from ila_lang.mapping import Lemma
 from ir_semantics.graph.operator import lookup
-from ir_semantics.tensors.conditions import Condition, equal, negation
+from ir_semantics.tensors.conditions import TRUE, Condition, equal, negation
 from ir_semantics.tensors.elements import Apply, Choice, Element, Number, Reduce, apply_scalar, parts_of
 from ir_semantics.tensors.index import Index, Names, index
 from rewrites.bounds.catalogue import LEMMAS
@@ -123,6 +123,8 @@ class Words(Indices):
         super().__init__()
         self.names, self.readings, self.lemmas = names, readings, lemmas
         self.leaves: dict[Expr, Data] = {}
+        self.inside: dict[Expr, tuple[Condition, str]] = {}
+        """Where leaves are the data that they stand for: what must hold wherever one is used, in words, too."""
         self.units = Units() if units is None else units
         self.used: dict[str, Lemma] = {}
         self._read: dict[tuple[Expr, tuple[Condition, ...]], Data] = {}
@@ -189,11 +191,13 @@ class Words(Indices):
 
     def data(self, of: Expr) -> Data:
         """The number that a word stands for."""
-        if of in self.leaves:
-            return self.leaves[of]
         if (of, self.path) not in self._read:
-            self.step()
-            data = self._data(of)
+            if of in self.leaves:
+                self.require(*self.inside.get(of, (TRUE, "")))
+                data = self.leaves[of]
+            else:
+                self.step()
+                data = self._data(of)
             if self._parts(data.element) > MOST_PARTS:
                 raise Unread(f"a number of more than {MOST_PARTS} operations is too large to be read")
             self._read[of, self.path] = data
@@ -309,7 +313,7 @@ def _matched(lemma: Lemma, of: Expr) -> dict[Expr, Expr] | None:
 
     def match(pattern: Expr, term: Expr) -> bool:
         if pattern in variables:
-            return substitution.setdefault(pattern, term) is term
+            return pattern.sort == term.sort and substitution.setdefault(pattern, term) is term
         if (pattern.op, pattern.params, pattern.func, len(pattern.args)) != (
             term.op,
             term.params,

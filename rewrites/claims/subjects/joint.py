@@ -20,7 +20,7 @@ from ir_semantics.tensors.conditions import Condition
 from ir_semantics.tensors.index import index
 from ir_semantics.tensors.numbers import DivisionByZero, Undefined
 from reports.subjects import Required, needed_by
-from rewrites.claims.joints.instruction import BEYOND, Unread
+from rewrites.claims.joints.instruction import Unread
 from rewrites.claims.joints.joint import Joint
 from rewrites.claims.joints.readings import obligations
 from rewrites.claims.joints.runs import difference
@@ -78,7 +78,7 @@ class JointSubject(TensorSubject):
         return replace(
             stated,
             statement=statement,
-            size_domain=floors(f"{stated.size_domain.replace(f'{BEYOND}[0], ', '')}; {self.joint.fits}"),
+            size_domain=floors(f"{stated.size_domain}; {self.joint.fits}"),
             assumptions=(*stated.assumptions, *assumptions),
         )
 

@@ -200,7 +200,7 @@ def test_meanings_are_the_terms_that_rules_are_about() -> None:
     assert str(element_of(meaning(OPERATORS["relu"], types[:1], {}), [index(0), index(1)], Names())) == (
         "maximum(x0[0, 1], 0)"
     )
-    with pytest.raises(GraphError, match=r"^softmax is no index comprehension but a composite operator$"):
+    with pytest.raises(GraphError, match=r"^softmax must be an index .* a term; it is a composite operator$"):
         meaning(OPERATORS["softmax"], types[:1], {"axis": 0})
 
 

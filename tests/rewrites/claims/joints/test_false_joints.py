@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,9 +22,10 @@ from ir_semantics.graph.types import TensorType
 from ir_semantics.graph.words import transpose
 from ir_semantics.layers.layer import Layer, call
 from ir_semantics.scalars.terms import Scalar
-from ir_semantics.tensors.index import size
+from ir_semantics.tensors.elements import Element, Read, Reader
+from ir_semantics.tensors.index import Index, Names, size
 from ir_semantics.tensors.operators import broadcast, fill, map_, slice_
-from ir_semantics.tensors.terms import Tensor, input_
+from ir_semantics.tensors.terms import Tensor, input_, make
 from reports.binding import binding_problems
 from reports.certificate import certificate_of
 from rewrites.bounds.kernel.readings import ANY
@@ -320,7 +322,19 @@ def added_to_the_input(i: Expr, s: Expr, t: Any) -> None:
     t.kernel.store(t.tensor_out, i, (y if y.width == 32 else y.sext(32)) + t.kernel.load("x", t.tensor_in, i).sext(32))
 
 
-B, C, ROWS, BEYOND = input_("b", M), input_("c", N), input_("x", M, N), input_("beyond", 2 * N)
+def cancelled(k: Kernel, s: Any, t: Any) -> None:
+    """From n = 1024 on, x and the difference of words of two memories, which lie beyond both where 2 j >= m."""
+    with k.loop("i", s.n) as i, k.loop("j", s.m) as j:
+        place = i * s.m + j
+        a, b = (k.load(name, memory, place + j).sext(32) for name, memory in (("a", t.tensor_a), ("b", t.tensor_b)))
+        difference = a + k.load("minus", t.tensor_minus, i).sext(32) * b
+        inside = (s.n < 1024) | (j.zext(64) + j.zext(64) < s.m.zext(64))
+        x = k.load("x", t.tensor_in, place).sext(32)
+        k.store(t.tensor_out, place, x + ite(inside, const(0, 32), difference))
+
+
+B, C, ROWS = input_("b", M), input_("c", N), input_("x", M, N)
+XS, AS, BS = (input_(name, N, M) for name in "xab")
 PLACES = input_("p", N)
 SAME_NAME = input_("n", N)
 TWO = input_("x", 2 * N)
@@ -333,14 +347,31 @@ FALSE: dict[str, tuple[Joint, Operator, str]] = {
             {"tensor_in": broadcast(B, (M, N), [0]), "tensor_c": C},
         ),
         operator(outer_sum, 2),
-        "were not matched",
+        "of tensor_in is one of the tensor in it",
     ),
-    "beyond a slice": (Joint(LATER, (TWO,), {"tensor_in": slice_(TWO, [0], [N])}), operator(sliced), "not matched"),
-    "beyond an input": (Joint(LATER, (X,), {"tensor_in": X}), operator(unchanged), "were not matched"),
-    "an input called beyond": (
-        Joint(LATER, (BEYOND,), {"tensor_in": fill(0, N)}),
+    "beyond a slice": (
+        Joint(LATER, (TWO,), {"tensor_in": slice_(TWO, [0], [N])}),
+        operator(sliced),
+        "of tensor_in is one of the tensor in it",
+    ),
+    "beyond an input": (
+        Joint(LATER, (X,), {"tensor_in": X}),
+        operator(unchanged),
+        "of tensor_in is one of the tensor in it",
+    ),
+    "beyond zeros": (
+        Joint(LATER, (input_("beyond", 2 * N),), {"tensor_in": fill(0, N)}),
         operator(zeros_first),
-        "names of their own",
+        "of tensor_in is one of the tensor in it",
+    ),
+    "words beyond two memories that cancel": (
+        Joint(
+            mapping({"n": 32, "m": 32}, {"in": 8, "a": 8, "b": 8, "minus": 8, "out": 32}, cancelled),
+            (XS, AS, BS),
+            {"tensor_in": XS, "tensor_a": AS, "tensor_b": BS, "tensor_minus": fill(-1, N)},
+        ),
+        operator(unchanged, 3),
+        "is one of the tensor in it",
     ),
     "two inputs of one name": (
         Joint(mapping({"n": 32}, MEMORIES, twice), (X, X), {"tensor_a": X, "tensor_b": X}),
@@ -677,6 +708,61 @@ def test_an_operator_of_a_package_is_what_was_read_at_every_size(how: str) -> No
     for n, covered in ((100, True), (101, False)):
         refusal = joint.covers(of, joint.rule("the-joint", of), (TensorType("float32", (n,)),), {}, {"p_n": n})
         assert (refusal == "") is covered and (covered or "is not what was read" in refusal), refusal
+
+
+def test_operators_of_packages_have_names_with_a_dot() -> None:
+    """Of names without one, which are ours, the elements are not compared."""
+    with pytest.raises(ValueError, match=r"must have a name with a dot, such as PACKAGE\.negated"):
+        register(replace(lookup("neg"), name="negated"))
+
+
+def test_variables_of_lemmas_stand_for_words_of_their_widths() -> None:
+    """The lemma takes a word of 16 bits apart, the kernel one of 32, of which it drops the rest."""
+
+    @primitive(a=bv(16))
+    def whole(a: Expr) -> Expr:
+        return a.sext(32)
+
+    @primitive(high=bv(8), low=bv(8))
+    def parts(high: Expr, low: Expr) -> Expr:
+        return concat(high, low).sext(32)
+
+    def write(k: Kernel, s: Any, t: Any) -> None:
+        with k.loop("i", s.n) as i:
+            word = k.load("word", t.tensor_in, i)
+            k.store(t.tensor_out, i, parts(word[15:8], word[7:0]))
+
+    a = var("a", bv(16))
+    of = mapping({"n": 32}, {"in": 32, "out": 32}, write, [Lemma("parts", whole(a), parts(a[15:8], a[7:0]))])
+    verdict = decided(Joint(of, (X,), {"tensor_in": X}, readings={whole: ANY}), operator(unchanged))
+    assert verdict.status is Status.UNKNOWN and "on data has no real number" in verdict.reason, verdict.reason
+
+
+def peeking(rectified: Scalar, negated: Scalar) -> Callable[[Sequence[Tensor], Attributes], Tensor]:
+    """By what its operand is made of."""
+    return lambda of, a: map_(rectified if of[0].operator == "input" else negated, x=of[0])
+
+
+def capturing(rectified: Scalar, negated: Scalar) -> Callable[[Sequence[Tensor], Attributes], Tensor]:
+    """What it reads under the name that its operand has where it is run, and not from its operand."""
+
+    def rule(at: Sequence[Index], of: Sequence[Reader], names: Names) -> Element:
+        return Read("x0", tuple(at))
+
+    return lambda of, a: make("tried.captured", of, of[0].shape, rule)
+
+
+@pytest.mark.parametrize("term", [peeking, capturing])
+def test_definitions_of_packages_see_what_they_see_where_they_are_run(term: Any) -> None:
+    """As the reading of the copy, they were one thing, and another one as nodes of the graph that is run."""
+    rectified, negated = (lookup(name).scalar for name in ("relu", "neg"))
+    assert rectified is not None and negated is not None
+    name = f"tried.operator_{next(_numbers)}"
+    meaning = term(rectified({}), negated({}))
+    register(Operator(name, "Tried.", range(1, 2), frozenset({"float"}), lambda t, a: "float32", term=meaning))
+    of = operator(lambda b, of, a: b.add(name, b.add("neg", of[0])))
+    operand = input_("x0", N)
+    assert decided(Joint(copied(lambda i, n: i), (operand,), {"tensor_in": operand}), of).status is Status.REFUTED
 
 
 def test_a_joint_that_cannot_be_stated_any_more_covers_nothing() -> None:
