@@ -75,10 +75,22 @@ class Layout:
 
 
 @dataclass(frozen=True)
+class Source:
+    """What a derivation was written from, beside the kernel: see :func:`.writer.derivation_of`."""
+
+    operands: Mapping[Expr, Expr]
+    result: str
+    names: Names
+    lemmas: tuple[Lemma, ...]
+    growth: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Written:
     """A derivation, the kernel that it was written from, and the primitives in it, which lemmas must be about.
 
-    ``lemmas`` are the mapping's that it rests on, and ``assumptions`` what it takes words and operands for.
+    ``lemmas`` are the mapping's that it rests on, and ``assumptions`` what it takes words and operands for.  Whoever
+    relies on it writes it again from ``kernel`` and ``source``.
     """
 
     steps: tuple[Step, ...]
@@ -87,3 +99,4 @@ class Written:
     lemmas: tuple[Lemma, ...] = ()
     assumptions: tuple[str, ...] = ()
     layout: Layout | None = None
+    source: Source | None = None

@@ -22,10 +22,10 @@ from ila_lang.language.function import inline
 from ila_lang.language.kernel import For, Let, Load, Statement, Store, walk
 from ila_lang.mapping import Lemma
 from rewrites.bounds.kernel.formula import symbols_of
-from rewrites.bounds.kernel.judgements import amount
+from rewrites.bounds.kernel.judgements import Step, amount
 from rewrites.bounds.kernel.replay import MASKED
 
-from .names import Layout, Leaf, Names, Unread, Written
+from .names import Layout, Leaf, Names, Source, Unread, Written
 from .words import CONSTANTS, KEPT, Words, signed
 
 MOST_WRITTEN_OUT = 8
@@ -42,24 +42,30 @@ def derivation_of(
     names: Names,
     *,
     lemmas: Sequence[Lemma] = (),
-    alike: bool = False,
+    growth: Sequence[str] = (),
 ) -> Written:
     """The derivation of the words that a kernel stores to the memory ``result``; ``operands`` are the instruction's.
 
-    With ``alike`` the bound must not depend on the magnitudes of words before conversions and cuts: what is cut becomes
-    a condition.  Raises Unread where a part of the kernel is none that laws are about, and Rejected where names do not
-    fit.
+    With ``growth``, the names of law 'growth', it is that of the words after many timesteps: the first is the error of
+    the words of the timestep before.  The bound of one must not depend on the magnitudes of words before conversions
+    and cuts then: what is cut becomes a condition.  Raises Unread where a part of the kernel is none that laws are
+    about, and Rejected where names do not fit.
     """
-    writer = _Writer(result, names, operands, lemmas, alike)
+    writer = _Writer(result, names, operands, lemmas, bool(growth))
+    writer.loops = frozenset(s.counter for s in walk(kernel.body) if isinstance(s, For))
     try:
         if {leaf.name for leaf in names.leaves.values()} & {*CONSTANTS}:
             raise Unread(f"leaves must not be called {' or '.join(CONSTANTS)}, which are names of constants")
         writer.block(kernel.body, writer.begin())
         layout = writer.end(kernel)
+        if growth:
+            writer.require_state(growth[0])
+            writer.steps.append(Step("growth", (len(writer.steps),), (), tuple(growth)))
     except (TypeError, KeyError, IndexError, RecursionError) as error:  # of terms that nobody has read before
         raise Unread(f"{kernel.name} cannot be read: {error}") from error
-    functions, lemmas = tuple(writer.functions), tuple(writer.used.values())
-    return Written(tuple(writer.steps), kernel, functions, lemmas, tuple(writer.assumptions()), layout)
+    functions, used = tuple(writer.functions), tuple(writer.used.values())
+    source = Source(operands, result, names, tuple(lemmas), tuple(growth))
+    return Written(tuple(writer.steps), kernel, functions, used, tuple(writer.assumptions()), layout, source)
 
 
 @dataclass
@@ -89,6 +95,10 @@ class _Writer(Words):
     """What holds in the last iteration of a nest of loops."""
     final: int = 0
     """The step of the result."""
+    loops: frozenset[Expr] = frozenset()
+    """The counters of the kernel's loops."""
+    fits: dict[str, None] = field(default_factory=dict)
+    """What numbers are taken not to wrap."""
 
     def end(self, kernel: Kernel) -> Layout:
         """Where things are, once the kernel is read to its end."""
@@ -116,6 +126,12 @@ class _Writer(Words):
             self.biases,
         )
 
+    def require_state(self, error: str) -> None:
+        """The words with this error, and no others, are those that an earlier timestep stored as its result."""
+        states = [name for name, leaf in self.leaves.values() if leaf.error == error]
+        if len(states) != 1 or self.places[states[0]][0].name != self.result:
+            raise Unread(f"{error} must be the error of the words that are loaded from {self.result}, and of no others")
+
     def require_names(self) -> None:
         """Biases, numbers of values, magnitudes and ranges have names of their own."""
         theorem, known = self.theorem, set[str]()
@@ -129,6 +145,8 @@ class _Writer(Words):
     def assumptions(self) -> Iterator[str]:
         """What words and operands are taken for."""
         yield "every tensor lies in its memory"
+        yield from (f"what is stored to {memory} lies in it" for memory in self.stored if memory != self.result)
+        yield from self.fits
         for operand, value in self.given.items():
             if not self.operands[operand].is_const:
                 yield f"{operand.name} is {value.value}"
@@ -237,10 +255,13 @@ class _Writer(Words):
     def loop(self, loop: For, env: dict[Expr, Expr]) -> None:
         counter = loop.counter
         extent = self.data_free(self.term(loop.extent, env), f"the number of iterations of {counter.name}")
+        if counter.width > 1:
+            self.require_size(extent, counter)
         indexed, stores = self.names.loops.get(counter.name), any(isinstance(s, Store) for s in walk(loop.body))
         if indexed is None and extent.is_const and extent.value <= MOST_WRITTEN_OUT and not stores:
             for iteration in range(extent.value):
                 self.block(loop.body, self.inside(loop, env, const(iteration, counter.width)))
+            env.pop(counter, None)
         elif indexed is None and counter.width == 1 and (test := _reached(extent)) is not None:
             self.guarded(loop, test, env)
         elif indexed is None:
@@ -253,6 +274,11 @@ class _Writer(Words):
                 self.block(loop.body, self.inside(loop, env, element))
         else:
             self.fold(loop, indexed, env)
+
+    def require_size(self, extent: Expr, counter: Expr) -> None:
+        """A loop has as many iterations wherever it is reached."""
+        if any(v in self.loops or v in self.indices or v in self.elements for v in variables_of(extent)):
+            raise Unread(f"the number of iterations of {counter.name} must not depend on counters, as {extent} does")
 
     @contextmanager
     def within(self, *loops: tuple[Expr, Expr]) -> Iterator[None]:
@@ -306,15 +332,19 @@ class _Writer(Words):
         index, count = names[0], names[-1]
         nest, inner, extents = [loop], dict(env), list[Expr]()
         while len(nest[-1].body) == 1 and isinstance(only := nest[-1].body[0], For):
-            if only.counter.name in self.names.loops:
+            if only.counter.name in self.names.loops or only.counter.width == 1:
                 break
             nest.append(only)
+        if loop.counter.width == 1:
+            raise Unread(f"{loop.counter.name} must count the values of {index}, and be no condition")
         if {*names[:-1]} & self.active:
             raise Unread(f"loops over {index} must not be inside of each other")
         for each in nest:
             counter = each.counter
             inner[counter] = self.index(index, counter, len(extents))
-            extents.append(self.data_free(self.term(each.extent, env), f"the number of iterations of {counter.name}"))
+            extent = self.data_free(self.term(each.extent, inner), f"the number of iterations of {counter.name}")
+            self.require_size(extent, counter)
+            extents.append(extent)
         if len(names) == 3:
             first, second = (self.index(name, loop.counter, 0) for name in names[:2])
             inner[loop.counter] = first * int(count) + second
@@ -323,6 +353,7 @@ class _Writer(Words):
             extents = [*self.extents[index]]
             if nest[1:] or len(extents) > 1 or extents[0] * int(count) is not whole:
                 raise Unread(f"{loop.counter.name} must count the values of {index} and {names[1]}")
+            self.fits[f"{substitute(whole, self.shown)} is less than 2^{whole.width}"] = None
             around = [(inner[loop.counter], whole)]
         else:
             around = [(inner[each.counter], extent) for each, extent in zip(nest, extents, strict=True)]

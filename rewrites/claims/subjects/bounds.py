@@ -12,6 +12,8 @@ from reports.subjects import Refutation, Required
 from rewrites.bounds.bound_runs import Data, beyond, require_data, survey_bound
 from rewrites.bounds.catalogue import LEMMAS
 from rewrites.bounds.derivations.calculus import Operator
+from rewrites.bounds.derivations.names import Unread
+from rewrites.bounds.derivations.writer import derivation_of
 from rewrites.bounds.kernel.judgements import Rejected, Step, Theorem, text_of
 from rewrites.bounds.kernel.replay import replay
 from rewrites.bounds.kernel_runs import NotRun, differing
@@ -78,6 +80,26 @@ def _other_primitive(operator: Operator, theorem: Theorem) -> str:
     return f"lemmas are about other primitives than {', '.join(other)} of the kernel" if other else ""
 
 
+def _other_derivation(operator: Operator) -> str:
+    """How the derivation differs from the one that is written from the kernel now; empty where it does not."""
+    written, source = operator.written, operator.written.source
+    if written.kernel is None or source is None:
+        return "a bound must be derived from a kernel"
+    try:
+        again = derivation_of(
+            written.kernel, source.operands, source.result, source.names, lemmas=source.lemmas, growth=source.growth
+        )
+    except (Unread, Rejected) as error:
+        return f"the kernel {written.kernel.name} has no derivation: {error}"
+    parts = ("steps", "functions", "lemmas", "assumptions")
+    differ = [part for part in parts if getattr(again, part) != getattr(written, part)]
+    return f"the {differ[0]} of the derivation are not those of its kernel {written.kernel.name}" if differ else ""
+
+
+def _said(theorem: Theorem) -> tuple[Any, ...]:
+    return _statement(theorem), _assumptions(theorem)
+
+
 def _ask(operator: Operator, theorem: Theorem, discharger: Discharger) -> None:
     """Puts the mapping's lemmas and the laws to both solvers; raises NotDischarged where one does not hold."""
     for lemma in operator.written.lemmas:
@@ -98,6 +120,8 @@ def prove_bound(operator: Operator, claim: Claim, discharger: Discharger) -> Ver
             status, reason = Status.UNKNOWN, "it says no more than its lemmas, and uses no law that could be asked"
         if other := _other_primitive(operator, theorem):
             status, reason = Status.UNKNOWN, other
+        if _said(theorem) != _said(operator.theorem):
+            status, reason = Status.UNKNOWN, "the steps prove another theorem than the operator's"
     except NotDischarged as failed:
         status, reason = Status.UNKNOWN, str(failed)
     details: dict[str, object] = {"derivation": {"steps": written_steps(operator.steps)}}
@@ -114,6 +138,8 @@ def prove_bound(operator: Operator, claim: Claim, discharger: Discharger) -> Ver
         else:
             if differs:
                 verdict.status, verdict.reason = Status.ERROR, f"the proof does not survive runs: {differs}"
+            elif other := _other_derivation(operator):
+                verdict.status, verdict.reason = Status.UNKNOWN, other
     return verdict
 
 
@@ -170,10 +196,7 @@ class BoundSubject(StatedSubject):
             return f"the kernel does not accept the derivation: {error}"
         if other := _other_primitive(self.operator, theorem):
             return other
-        if (_statement(theorem), _assumptions(theorem)) != (
-            _statement(self.operator.theorem),
-            _assumptions(self.operator.theorem),
-        ):
+        if _said(theorem) != _said(self.operator.theorem):
             return "the derivation proves another bound, or under other assumptions"
         if self.differs:
             return self.differs
@@ -183,9 +206,9 @@ class BoundSubject(StatedSubject):
 
     @cached_property
     def differs(self) -> str:
-        """How runs of the kernel differ from the theorem; empty where they do not."""
+        """How runs of the kernel, or what is written from it, differ from the theorem; empty where they do not."""
         try:
-            return differing(self.operator)
+            return differing(self.operator) or _other_derivation(self.operator)
         except NotRun as error:
             return str(error)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 
 from ila_lang import Fragment
@@ -11,7 +10,6 @@ from ila_lang.mapping import Lemma
 from rewrites.bounds.derivations.calculus import Operator
 from rewrites.bounds.derivations.names import Names, Written
 from rewrites.bounds.derivations.writer import derivation_of
-from rewrites.bounds.kernel.judgements import Step
 from rewrites.claims.joints.instruction import called
 
 
@@ -35,8 +33,6 @@ def derived(
 
     def derivation() -> Written:
         (run,) = called(fragment())
-        written = derivation_of(run.kernel, run.operands, result, names, lemmas=lemmas, alike=bool(growth))
-        last = (Step("growth", (len(written.steps),), (), tuple(growth)),) if growth else ()
-        return replace(written, steps=written.steps + last)
+        return derivation_of(run.kernel, run.operands, result, names, lemmas=lemmas, growth=growth)
 
     return Operator(name, summary, symbols, derivation, example, note)
