@@ -39,6 +39,7 @@ X, Z, SCRATCH, OUT, N = (
     var("out", mem(32, 8)),
     var("n", bv(32)),
 )
+M = var("m", bv(32))
 A, B = Leaf("a", "accumulator", "A"), Leaf("b", "accumulator", "A")
 NAMES = Names(
     {"a": A, "beside": A, "b": B},
@@ -109,6 +110,53 @@ def stored_after(k: Kernel) -> None:
     with k.loop("i", N) as i:
         k.store(OUT, i, relu(k.load("a", X, i)))
         k.store(OUT, const(0, 32), const(9, 8))
+
+
+ROW_37 = "must not depend on counters, as"
+
+
+def short(counter: Expr) -> Expr:
+    """An extent that is another one in iteration 37 alone."""
+    return ite(counter == 37, const(1, 32), M)
+
+
+@kernel(f"the number of iterations of j {ROW_37}")
+def a_row_of_another_length(k: Kernel) -> None:
+    with k.loop("i", N) as i, k.loop("j", short(i)) as j:
+        k.store(OUT, i * short(i) + j, relu(k.load("a", X, i * M + j)))
+
+
+@kernel(f"the number of iterations of t {ROW_37}")
+def fewer_terms_in_a_row(k: Kernel) -> None:
+    with k.loop("i", N) as i:
+        acc = k.let("acc", const(0, 32))
+        with k.loop("t", short(i)) as t:
+            k.assign(acc, acc + k.load("a", X, i * M + t))
+        k.store(OUT, i, relu(acc))
+
+
+@kernel(f"the number of iterations of w {ROW_37}")
+def a_ragged_nest(k: Kernel) -> None:
+    acc = k.let("acc", const(0, 32))
+    with k.loop("t", N) as t, k.loop("v", M) as v, k.loop("w", ite(v == 37, const(0, 32), N)) as w:
+        k.assign(acc, acc + k.load("a", X, (t * M + v) * N + w))
+    k.store(OUT, const(0, 32), relu(acc))
+
+
+@kernel(f"the number of iterations of v {ROW_37}")
+def a_triangle(k: Kernel) -> None:
+    acc = k.let("acc", const(0, 32))
+    with k.loop("t", N) as t, k.loop("v", t + 1) as v:
+        k.assign(acc, acc + k.load("a", X, t * N + v))
+    k.store(OUT, const(0, 32), relu(acc))
+
+
+@kernel("the condition of g must be one on counters")
+def a_condition_that_is_the_whole_body_of_a_loop(k: Kernel) -> None:
+    acc = k.let("acc", const(0, 32))
+    with k.loop("t", N) as t, k.when("g", N != 37):
+        k.assign(acc, acc + k.load("a", X, t))
+    k.store(OUT, const(0, 32), relu(acc))
 
 
 @kernel("no lemma is about")
@@ -432,6 +480,55 @@ def test_a_kernel_that_stores_other_words_than_the_theorem_is_an_error(name: str
     assert re.match("the proof does not survive runs: the kernel (stores|replaces) ", verdict.reason)
     found = BoundSubject("bound-own", operator).required({"derivation": {"steps": written_steps(right.steps)}})
     assert isinstance(found, str) and "the kernel" in found
+
+
+RARE = {
+    "in iteration 37": summed(lambda word, t: ite(t == 37, word + 1, word)),
+    "for a word of 71": summed(lambda word, t: ite(word == 71, word + 1, word)),
+    "for 5 words": summed(lambda word, t: ite(N == 5, word + 1, word)),
+}
+
+
+@pytest.mark.parametrize("name", RARE)
+def test_a_derivation_is_written_anew_from_the_kernel(name: str) -> None:
+    """Runs at small sizes do not see such a kernel in the place of another one."""
+    right = words_of(summed())
+    subject = BoundSubject("bound-own", operator_of(replace(right, kernel=RARE[name])))
+    verdict = subject.prove(Discharger())
+    assert verdict.status is Status.UNKNOWN
+    assert verdict.reason.startswith("the kernel rows has no derivation: no lemma is about ")
+    assert subject.required({"derivation": {"steps": written_steps(right.steps)}}) == verdict.reason
+
+
+def test_a_theorem_is_that_of_the_steps() -> None:
+    operator = operator_of(words_of(summed()))
+    operator.theorem.ranges.clear()
+    verdict = BoundSubject("bound-own", operator).prove(Discharger())
+    assert (verdict.status, verdict.reason) == (
+        Status.UNKNOWN,
+        "the steps prove another theorem than the operator's",
+    )
+
+
+def test_growth_is_of_the_error_of_the_state() -> None:
+    """An operand's error does not become that of the next timestep."""
+    (run,) = called(linear.ir_fragment(None))
+    base = flexasr._LAYER_NAMES
+    leaves = {**base.leaves, "element": replace(base.leaves["element"], error="e_x")}
+    with pytest.raises(Unread, match=r"^e_x must be the error of the words that are loaded from tensor_out, "):
+        derivation_of(run.kernel, run.operands, "tensor_out", replace(base, leaves=leaves), growth=("e_x", "U", "G"))
+
+
+def test_what_is_taken_not_to_wrap_is_said() -> None:
+    k = Kernel("kept")
+    with k.loop("t", N) as t:
+        k.store(SCRATCH, t, k.load("a", X, t))
+    acc = k.let("acc", const(0, 32))
+    with k.loop("u", N) as u:
+        k.assign(acc, acc + k.load("again", SCRATCH, u))
+    k.store(OUT, const(0, 32), relu(acc))
+    assert "what is stored to scratch lies in it" in words_of(k).assumptions
+    assert flexasr.LAYER_NORM.written.assumptions[1].endswith(" is less than 2^32")
 
 
 def test_a_derivation_of_no_kernel_is_not_proved() -> None:
