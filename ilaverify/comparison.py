@@ -377,14 +377,18 @@ def answers_of(of: TensorType) -> int:
 
 
 def _answers(name: str, value: Array, reference: Array, labels: Array | None) -> Answers:
-    def indices(of: Array) -> Array:
+    def answers(of: Array) -> tuple[Array, Array]:
+        """Answers, and which of them there are: scores with NaN give none, and so none that is alike or right."""
         if of.dtype.kind != "f":
-            return of.reshape(-1)
-        return np.where(np.isnan(of).any(-1), -1, of.argmax(-1)).reshape(-1)
+            return of.reshape(-1), np.ones(of.size, bool)
+        return of.argmax(-1).reshape(-1), ~np.isnan(of).any(-1).reshape(-1)
 
-    own, other = indices(value), indices(reference)
-    right = None if labels is None else [int(np.count_nonzero(x == labels.reshape(-1))) for x in (own, other)]
-    return Answers(name, own.size, int(np.count_nonzero(own == other)), *(right or (None, None)))
+    (own, there), (other, beside) = answers(value), answers(reference)
+    alike = int(np.count_nonzero((own == other) & there & beside))
+    if labels is None:
+        return Answers(name, own.size, alike, None, None)
+    right = [int(np.count_nonzero((x == labels.reshape(-1)) & t)) for x, t in ((own, there), (other, beside))]
+    return Answers(name, own.size, alike, *right)
 
 
 def _bounds(implementation: Implementation, executed: Executed, certified: Collection[str] | None) -> Bounds:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Collection, Generator, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial, reduce
@@ -218,7 +218,8 @@ def _part(first: int, text: str) -> tuple[int, Comparison]:
 def whole(work: Work, comparisons: Mapping[int, Comparison]) -> Comparison:
     """One comparison from those of parts, by their first sample.
 
-    Results are of samples in their order; where some are missing, ``samples`` has the numbers of those that are there.
+    Results are of samples in their order; where some are missing, :func:`numbers_name` has the numbers of those that
+    are there.
     """
     firsts = sorted(comparisons)
     ordered = [comparisons[first] for first in firsts]
@@ -231,5 +232,14 @@ def whole(work: Work, comparisons: Mapping[int, Comparison]) -> Comparison:
     }
     joined = reduce(Comparison.joined, ordered)
     if results and joined.samples < work.dataset.count:
-        results["samples"] = np.concatenate([first + np.arange(comparisons[first].samples) for first in firsts])
+        numbers = np.concatenate([first + np.arange(comparisons[first].samples) for first in firsts])
+        results[numbers_name(results)] = numbers
     return replace(joined, results=results)
+
+
+def numbers_name(outputs: Collection[str]) -> str:
+    """``samples``, with as many ``_`` after it as it takes to be the name of no output."""
+    name = "samples"
+    while name in outputs:
+        name += "_"
+    return name

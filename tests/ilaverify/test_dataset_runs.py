@@ -16,11 +16,19 @@ import pytest
 
 import ilaverify
 from ilaverify import cli
-from ilaverify.comparison import Answers, Comparison, NodeComparison, OutputComparison, compare, compare_samples
+from ilaverify.comparison import (
+    Answers,
+    Comparison,
+    NodeComparison,
+    OutputComparison,
+    _answers,
+    compare,
+    compare_samples,
+)
 from ilaverify.datasets import dataset_of, stacked
 from ilaverify.errors import UsageError
 from ilaverify.proving import dataset_runs
-from ilaverify.proving.dataset_runs import Work
+from ilaverify.proving.dataset_runs import Work, numbers_name
 from ilaverify.proving.workers import Ended, Limits, MachinesError, Task
 from ir_semantics.graph import TensorType
 from ir_semantics.graph.build import Builder
@@ -172,6 +180,18 @@ def test_samples_whose_processes_always_end_are_named(
     )
     with np.load(tmp_path / "y.npz") as results:
         assert results["samples"].tolist() == [0, 1, 2, 3, 4, 6] and results["scores"].shape == (6, 5)
+
+
+def test_numbers_of_samples_have_a_name_of_their_own() -> None:
+    assert numbers_name(["scores"]) == "samples"
+    assert numbers_name(["samples", "samples_"]) == "samples__"
+
+
+def test_scores_with_nan_are_no_answer() -> None:
+    """Neither one that is alike, nor one that is right, whatever the label is."""
+    scores = np.array([[0, 1], [np.nan, 1], [1, 0]], np.float32)
+    answers = _answers("y", scores, scores, np.array([1, 1, -1]))
+    assert answers == Answers("y", 3, 2, 1, 1)
 
 
 def test_an_interrupted_run_shows_what_there_is(

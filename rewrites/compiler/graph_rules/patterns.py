@@ -24,8 +24,10 @@ from ir_semantics.graph.operator import NAMES, OPERATORS
 from ir_semantics.graph.types import Array, TensorType
 from ir_semantics.scalars.terms import Scalar
 from ir_semantics.tensors.conditions import holds
-from ir_semantics.tensors.index import Index, index
-from ir_semantics.tensors.terms import Shape, Tensor, input_
+from ir_semantics.tensors.elements import Element, substitute_element
+from ir_semantics.tensors.index import Index, Names, index
+from ir_semantics.tensors.operators import fill
+from ir_semantics.tensors.terms import Shape, Tensor, element_of, input_, operands_of
 
 Symbolic: TypeAlias = "Index | bool | int | tuple[Symbolic, ...]"
 """An attribute that may depend on sizes."""
@@ -148,12 +150,43 @@ def _attributes(
     attributes = {name: _symbolic(value) for name, value in values.items() if name in operator.attributes}
     if "dilations" in operator.attributes:  # which terms do not show where they are 1
         attributes.setdefault("dilations", (1,) * (len(operands[0].shape) - 2))
-    inputs = [input_(f"x{j}", *o.shape) for j, o in enumerate(operands)]
-    meant = dict(operator.term(inputs, cast(Attributes, attributes)).attributes)
+    inputs = [_operand(j, o) for j, o in enumerate(operands)]
+    term = operator.term(inputs, cast(Attributes, attributes))
+    meant = dict(term.attributes)
     other = [f"{name} = {value}" for name, value in tensor.attributes if name in values and meant.get(name) != value]
     if other:
         raise NoPattern(f"graphs have no {tensor.operator} with {' and '.join(other)}")
+    own = replace(tensor, operands=tuple(inputs[: len(tensor.operands)]))
+    if _meaning(own) != _meaning(term):
+        raise NoPattern(f"the operator {tensor.operator} of graphs has other elements than the rule's")
     return tuple(sorted(attributes.items()))
+
+
+def _operand(number: int, pattern: Pattern) -> Tensor:
+    """What stands for an operand of a term: an input, or the number that it is."""
+    if pattern.operator == "literal" and isinstance(pattern.value, Fraction | float):
+        return fill(pattern.value)
+    return input_(f"x{number}", *pattern.shape)
+
+
+def _meaning(tensor: Tensor) -> tuple[Shape, Element]:
+    """The shape, and an element at any place."""
+    names = Names()
+    return tensor.shape, element_of(tensor, [Index({(names.fresh("o"),): 1}) for _ in tensor.shape], names)
+
+
+def _same_at(tensor: Tensor, sizes: Mapping[str, int]) -> bool:
+    """Whether the graph operator of that name is at sizes what the term is: a package's may decide by numbers."""
+    operator = OPERATORS[tensor.operator]
+    assert operator.term is not None, "there is a pattern"
+    values = {n: _concrete(_symbolic(v), sizes) for n, v in tensor.values if n in operator.attributes}
+    at = {name: index(value) for name, value in sizes.items()}
+    shapes = [tuple(extent.substitute(at) for extent in o.shape) for o in tensor.operands]
+    inputs = [input_(f"x{j}", *shape) for j, shape in enumerate(shapes)]
+    own = replace(tensor, operands=tuple(input_(f"x{j}", *o.shape) for j, o in enumerate(tensor.operands)))
+    shape, element = _meaning(own)
+    here = tuple(extent.substitute(at) for extent in shape), substitute_element(element, at)
+    return here == _meaning(operator.term(inputs, cast(Attributes, values)))
 
 
 def _symbolic(value: object) -> Symbolic:
@@ -214,9 +247,11 @@ def instances(
 
 
 def fits(rule: TensorRule, sizes: Mapping[str, int]) -> bool:
-    """Whether sizes satisfy a rule's premise."""
+    """Whether sizes satisfy a rule's premise, and operators of packages are what was proved there."""
     try:
-        return set(sizes) == set(rule.sizes) and holds(rule.premise, sizes)
+        if set(sizes) != set(rule.sizes) or not holds(rule.premise, sizes):
+            return False
+        return all(_same_at(t, sizes) for t in operands_of(rule.left, rule.right) if "." in t.operator)
     except ZeroDivisionError:
         return False
 

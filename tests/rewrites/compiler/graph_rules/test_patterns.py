@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 
 import numpy as np
@@ -11,18 +11,20 @@ import pytest
 from chc.tensor_rules.context import sizes_within
 from chc.tensor_rules.rule import Kind, TensorRule
 from ir_semantics.graph.build import Builder
+from ir_semantics.graph.operator import OPERATORS, Operator
 from ir_semantics.graph.run import run
 from ir_semantics.graph.types import Array, GraphError, TensorType
 from ir_semantics.scalars.terms import variable
 from ir_semantics.tensors.index import size
 from ir_semantics.tensors.operators import map_, number
-from ir_semantics.tensors.terms import input_
+from ir_semantics.tensors.terms import Tensor, input_, make
 from rewrites.compiler.graph_rules.patterns import (
     Found,
     Instance,
     NoPattern,
     Pattern,
     build,
+    fits,
     instances,
     pattern_of,
     sides_of,
@@ -31,6 +33,33 @@ from rewrites.rules.tensor.catalogue import RULES
 from tests.rewrites.rules.named import rule_named
 
 LARGEST = (4, 6, 9, 16)
+
+
+def test_a_term_with_the_name_of_an_operator_and_other_elements_has_no_pattern() -> None:
+    """The rule is proved about the term; what is built is the operator."""
+    n = size("n")
+    x = input_("v", n, n)
+    flipped = make("transpose", (x,), (n, n), map_(variable("x"), x=x).rule, permutation=[1, 0])
+    with pytest.raises(NoPattern, match=r"^the operator transpose of graphs has other elements than the rule's$"):
+        sides_of(TensorRule("flipped", flipped, x))
+
+
+def test_an_operator_of_a_package_is_at_sizes_what_was_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    def term(of: Sequence[Tensor], attributes: object) -> Tensor:
+        few = of[0].shape[0].constant == 2
+        return map_(variable("x") if few else -variable("x"), x=of[0])
+
+    operator = Operator(
+        "own.negated", "", range(1, 2), frozenset({"float"}), lambda types, _: types[0].dtype, term=term
+    )
+    monkeypatch.setitem(OPERATORS, "own.negated", operator)
+    n = size("n")
+    x = input_("v", n)
+    plain = map_(-variable("x"), x=x)
+    negated = make("own.negated", (x,), (n,), plain.rule)
+    rule = TensorRule("negated", plain, negated)
+    sides_of(rule)
+    assert fits(rule, {"n": 3}) and not fits(rule, {"n": 2})
 
 
 def patterned() -> dict[str, tuple[TensorRule, Pattern, Pattern]]:
@@ -157,7 +186,7 @@ def test_an_instance_is_found_and_both_sides_compute_the_same(name: str) -> None
 def test_sizes_outside_the_premise_do_not_match() -> None:
     rule = rule_named("average pooling without pads as the DPU divides")
     left = pattern_of(rule.left)
-    for pad, fits in ((0, True), (1, False)):
+    for pad, fit in ((0, True), (1, False)):
         builder = Builder()
         x = builder.input("x", TensorType("float64", (1, 2, 6, 6)))
         root = builder.add(
@@ -165,7 +194,7 @@ def test_sizes_outside_the_premise_do_not_match() -> None:
             count_include_pad=False,
         )  # fmt: skip
         found = match(rule, left, builder, root)
-        assert (found is not None) is fits
+        assert (found is not None) is fit
 
 
 @pytest.mark.parametrize(
