@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ila_lang import BvSort, Expr, Fragment, Kernel, postorder, substitute
-from ila_lang.language.kernel import Command, Store, walk
+from ila_lang.language.kernel import Command, Load, Store, walk
 
 
 class Unread(ValueError):
@@ -82,6 +82,9 @@ def _called(fragment: Fragment, operands: Mapping[str, Expr], suffix: str) -> Ca
         raise Unread(f"operands of {instruction.name} must be words")
     memories = {name: state for name, state in ila.states.items() if state not in updates}
     assert instruction.kernel is not None
+    accessed = [s.memory for s in walk(instruction.kernel.body) if isinstance(s, Load | Store)]
+    if not all(memory.op == "var" for memory in accessed):
+        raise Unread(f"what {instruction.name} loads and stores must be words of memories, not of expressions")
     names = {state: state.name + suffix for state in updates}
     if not all(name.isascii() and name.isidentifier() for name in names.values()):
         raise Unread(f"operands of {instruction.name} must have names of letters, digits and '_'")

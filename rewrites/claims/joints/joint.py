@@ -99,7 +99,8 @@ class Joint:
             raise Unread("what lies in memories must be made of the operands")
         if len({lemma.name for lemma in self.mapping.mapping.lemmas}) < len(self.mapping.mapping.lemmas):
             raise Unread("lemmas must have names of their own")
-        if not all(isinstance(v, int | Index) for v in (*self.given.values(), *self.exponents.values())):
+        numbers = (*self.given.values(), *self.exponents.values())
+        if not all(isinstance(v, int | Index) and not isinstance(v, bool) for v in numbers):
             raise Unread("what is given, and exponents, must be integers, or indices of these")
         values = {name: index(value) for name, value in self.given.items()}
         if not set(values) <= sizes or not {n for v in values.values() for n in v.variables} <= self._open:

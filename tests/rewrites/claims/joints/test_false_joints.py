@@ -840,3 +840,23 @@ def test_memories_must_be_the_devices_too() -> None:
     joint.mapping.mapping.inputs = ()
     verdict = decided(joint, of)
     assert verdict.status is Status.UNKNOWN and "tensor_in must be a tensor that tried compares" in verdict.reason
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_memory_is_no_expression(stored: bool) -> None:
+    def write(k: Kernel, s: Any, t: Any) -> None:
+        other, plain = ite(s.n < 5, t.tensor_in, t.tensor_b), (t.tensor_in, t.tensor_out)
+        source, target = (plain[0], ite(s.n < 5, plain[1], t.tensor_b)) if stored else (other, plain[1])
+        with k.loop("i", s.n) as i:
+            k.store(target, i, k.load("x", source, i))
+
+    tried = Joint(mapping({"n": 32}, {"in": 8, "b": 8, "out": 8}, write), (X,), {"tensor_in": X})
+    verdict = decided(tried, operator(unchanged))
+    assert verdict.status is Status.UNKNOWN
+    assert "must be words of memories, not of expressions" in verdict.reason
+
+
+def test_a_truth_value_is_no_size() -> None:
+    verdict = decided(Joint(copied(lambda i, n: i), (X,), {"tensor_in": X}, given={"n": True}), operator(unchanged))
+    assert verdict.status is Status.UNKNOWN
+    assert "what is given, and exponents, must be integers, or indices of these" in verdict.reason
