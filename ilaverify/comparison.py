@@ -196,7 +196,7 @@ class Answers:
     """Answers that an output gives: where the scores along its last axis are highest, or its integers themselves.
 
     Of all of them, those ``as_reference`` are the reference's; those ``as_labelled`` are right, as
-    ``reference_as_labelled`` of the reference's are.  Without labels both are None.  Scores with a NaN are wrong.
+    ``reference_as_labelled`` of the reference's are.  Without labels both are None.  Scores with NaN are no answer.
     """
 
     output: str
@@ -378,16 +378,12 @@ def answers_of(of: TensorType) -> int:
 
 def _answers(name: str, value: Array, reference: Array, labels: Array | None) -> Answers:
     def answers(of: Array) -> tuple[Array, Array]:
-        """Answers, and which of them there are: scores with NaN give none, and so none that is alike or right."""
-        if of.dtype.kind != "f":
-            return of.reshape(-1), np.ones(of.size, bool)
-        return of.argmax(-1).reshape(-1), ~np.isnan(of).any(-1).reshape(-1)
+        scores = of.dtype.kind == "f"
+        return (of.argmax(-1) if scores else of).reshape(-1), ~np.isnan(of.max(-1) if scores else of).reshape(-1)
 
-    (own, there), (other, beside) = answers(value), answers(reference)
+    (own, there), (other, beside) = both = answers(value), answers(reference)
     alike = int(np.count_nonzero((own == other) & there & beside))
-    if labels is None:
-        return Answers(name, own.size, alike, None, None)
-    right = [int(np.count_nonzero((x == labels.reshape(-1)) & t)) for x, t in ((own, there), (other, beside))]
+    right = [None if labels is None else int(np.count_nonzero((x == labels.reshape(-1)) & t)) for x, t in both]
     return Answers(name, own.size, alike, *right)
 
 

@@ -16,7 +16,7 @@ from functools import partial
 from itertools import product
 from operator import is_
 
-from ila_lang import Expr, Kernel, MemSort, const, substitute
+from ila_lang import Expr, Kernel, const, substitute
 from ila_lang.language.expr import private_var, variables_of
 from ila_lang.language.function import inline
 from ila_lang.language.kernel import For, Let, Load, Statement, Store, walk
@@ -25,6 +25,7 @@ from rewrites.bounds.kernel.formula import symbols_of
 from rewrites.bounds.kernel.judgements import Step, amount
 from rewrites.bounds.kernel.replay import MASKED
 
+from .loops import conjuncts, reached, require_words, row_major, updated
 from .names import Layout, Leaf, Names, Source, Unread, Written
 from .words import CONSTANTS, KEPT, Words, signed
 
@@ -164,7 +165,7 @@ class _Writer(Words):
             for c, e in inner
         ]
         return any(
-            _row_major([first - 1, *chosen], [e for _, e in self.stored[memory.name][2]]) is address
+            row_major([first - 1, *chosen], [e for _, e in self.stored[memory.name][2]]) is address
             for chosen in product(*choices)
         )
 
@@ -222,7 +223,7 @@ class _Writer(Words):
         return inline(substitute(term, env), KEPT)
 
     def load(self, register: Expr, memory: Expr, address: Expr) -> Expr:
-        _require_words(memory, address, register)
+        require_words(memory, address, register)
         if memory.name not in self.stored:
             if register.name not in self.names.leaves:
                 raise Unread(f"what lies in {memory.name} must have a name")
@@ -234,10 +235,10 @@ class _Writer(Words):
 
     def store(self, memory: Expr, address: Expr, value: Expr) -> None:
         """The result, or words that are loaded again: one for each iteration of the loops around, row-major."""
-        _require_words(memory, address, value)
+        require_words(memory, address, value)
         last, name = memory.name == self.result, self.names.ranges.get(memory.name)
         counters, extents = ([pair[k] for pair in self.around] for k in (0, 1))
-        if self.guard is not None or (counters and _row_major(counters, extents) is not address):
+        if self.guard is not None or (counters and row_major(counters, extents) is not address):
             raise Unread(
                 f"{memory.name} must be stored to once for each of the loops around, row-major, not at {address}"
             )
@@ -262,10 +263,10 @@ class _Writer(Words):
             for iteration in range(extent.value):
                 self.block(loop.body, self.inside(loop, env, const(iteration, counter.width)))
             env.pop(counter, None)
-        elif indexed is None and counter.width == 1 and (test := _reached(extent)) is not None:
+        elif indexed is None and counter.width == 1 and (test := reached(extent)) is not None:
             self.guarded(loop, test, env)
         elif indexed is None:
-            if _updated(loop.body, env):
+            if updated(loop.body, env):
                 raise Unread(f"registers must not be kept from one iteration of {counter.name} to the next")
             element = private_var(f"element {counter.name} {len(self.elements)}", counter.sort)
             self.elements[element] = extent
@@ -292,7 +293,7 @@ class _Writer(Words):
         if self.guard is not None or any(isinstance(s, Store) for s in walk(loop.body)):
             raise Unread(f"what {loop.counter.name} guards must be no part of another condition, and store nothing")
         self.guard = self.test(test, loop.counter.name)
-        before = {register: env[register] for register in _updated(loop.body, env)}
+        before = {register: env[register] for register in updated(loop.body, env)}
         self.block(loop.body, self.inside(loop, env, const(0, 1)))
         for register, value in before.items():
             if value is not const(0, register.width) or not self.vanishes(env[register]):
@@ -358,7 +359,7 @@ class _Writer(Words):
         else:
             around = [(inner[each.counter], extent) for each, extent in zip(nest, extents, strict=True)]
             self.counted(index, count, extents, [counter for counter, _ in around])
-        kept = {r: self.variable(f"{_KEPT} {r.name} {len(self.data)}", r.width) for r in _updated(nest[-1].body, env)}
+        kept = {r: self.variable(f"{_KEPT} {r.name} {len(self.data)}", r.width) for r in updated(nest[-1].body, env)}
         if kept and len(names) == 3:
             raise Unread(f"{loop.counter.name} must count what is stored, and not what is summed")
         inner |= kept
@@ -407,7 +408,7 @@ class _Writer(Words):
             test, yes, no = after.args
             if no is before:
                 after, partly = yes, self.test(test, f"terms of {register.name}")
-            elif _conjuncts(test) == self.last and no.func is not None and no.func.name == "hlscnn_stored":
+            elif conjuncts(test) == self.last and no.func is not None and no.func.name == "hlscnn_stored":
                 last, after = yes, no
             else:
                 raise Unread(f"what {register.name} keeps must not depend on {test}")
@@ -489,37 +490,3 @@ class _Writer(Words):
         if self.judgement(self.step(factor)).real[0] == "/":
             step = self.add("mean by shares", step, self.step(row))
         return step
-
-
-def _updated(body: tuple[Statement, ...], env: Mapping[Expr, Expr]) -> list[Expr]:
-    """The registers that statements change."""
-    return [*dict.fromkeys(s.target for s in walk(body) if isinstance(s, Let) and s.update and s.target in env)]
-
-
-def _conjuncts(test: Expr) -> frozenset[Expr]:
-    return frozenset().union(*map(_conjuncts, test.args)) if test.op == "and" else frozenset([test])
-
-
-def _reached(extent: Expr) -> Expr | None:
-    """The condition under which there is one iteration, and not none."""
-    if extent.op == "ite":
-        test, *numbers = extent.args
-        for condition, ends in ((test, (1, 0)), (~test, (0, 1))):
-            if all(map(is_, numbers, (const(n, extent.width) for n in ends))):
-                return condition
-    return None
-
-
-def _row_major(counters: Sequence[Expr], extents: Sequence[Expr]) -> Expr:
-    place = counters[0]
-    for counter, extent in zip(counters[1:], extents[1:], strict=True):
-        place = place * extent + counter
-    return place
-
-
-def _require_words(memory: Expr, address: Expr, word: Expr) -> None:
-    sort = memory.sort
-    if memory.op != "var" or not isinstance(sort, MemSort) or (address.width, word.width) != (
-        sort.addr_width, sort.data_width,
-    ):  # fmt: skip
-        raise Unread(f"{memory} must be a memory of words of {word.width} bits")
