@@ -55,6 +55,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "ila_lang.streams": {"ila_lang.interpreter", "ila_lang.language", "ila_lang.native"},
     "ir_semantics.scalars": set(),
     "ir_semantics.layers": set(),
+    "ir_semantics.mlir": set(),
     "rewrites.bounds": set(),
     "rewrites.egraph": set(),
     "rewrites.findings": {"rewrites.mappings"},
