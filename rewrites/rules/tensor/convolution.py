@@ -24,29 +24,23 @@ from .inputs import (
     GAIN,
     IMAGE,
     KERNEL,
-    ORDER,
-    OUT,
-    REALS,
+    OTHER,
+    POINT,
     SIGNAL,
-    SQUARE,
+    SIZES,
     TAPS,
-    C,
-    H,
-    K,
-    N,
-    P,
-    Q,
-    S,
-    T,
-    W,
     along,
+    conv_1d,
+    conv_2d,
     first,
     im2col,
     im2col_2d,
     normalised,
     rest,
 )
-from .words import add, at_least, bias, mul, scale, sub
+from .words import add, at_least, bias, mul, over_reals, reordered, scale, sub
+
+N, C, H, W, K, S, P, Q, T, OUT, _ = SIZES
 
 
 def _spread_groups(w: Tensor) -> Tensor:
@@ -68,100 +62,79 @@ SPREAD = where(
 
 STRIDED_PIXELS = TensorRule(
     "1 x 1 convolution with a stride as subsampling",
-    conv(IMAGE, input_("w", OUT, C, 1, 1), strides=[S, T]),
-    conv(slice_(IMAGE, [0] * 4, [N, C, H, W], [1, 1, S, T]), input_("w", OUT, C, 1, 1)),
+    conv(IMAGE, POINT, strides=[S, T]),
+    conv(slice_(IMAGE, [0] * 4, [N, C, H, W], [1, 1, S, T]), POINT),
 )
 OUTPUTS_IN_PARTS = TensorRule(
     "outputs of a convolution in two parts",
-    conv(IMAGE, KERNEL, **SQUARE),
-    concat(1, conv(IMAGE, first(KERNEL, Q), **SQUARE), conv(IMAGE, rest(KERNEL, Q), **SQUARE)),
+    conv_2d(IMAGE, KERNEL),
+    concat(1, conv_2d(IMAGE, first(KERNEL, Q)), conv_2d(IMAGE, rest(KERNEL, Q))),
     le(Q, OUT),
 )
 BATCHES_IN_PARTS = TensorRule(
     "batches of a convolution in two parts",
-    conv(IMAGE, KERNEL, **SQUARE),
-    concat(0, conv(first(IMAGE, Q), KERNEL, **SQUARE), conv(rest(IMAGE, Q), KERNEL, **SQUARE)),
+    conv_2d(IMAGE, KERNEL),
+    concat(0, conv_2d(first(IMAGE, Q), KERNEL), conv_2d(rest(IMAGE, Q), KERNEL)),
     le(Q, N),
 )
 
 _VALID = [
-    TensorRule(
-        "im2col of images",
-        conv(PADDED, KERNEL),
-        im2col_2d(PADDED, KERNEL, {}),
-        at_least(1, N, C, OUT, K, H, W),
-        equality=ORDER,
-    ),
+    reordered("im2col of images", conv(PADDED, KERNEL), im2col_2d(PADDED, KERNEL, {}), at_least(1, N, C, OUT, K, H, W)),
     TensorRule(
         "two groups as two convolutions",
-        conv(GROUPED, PARTS, strides=[S], pads=[(P, P)], groups=2),
-        concat(
-            1,
-            conv(first(GROUPED, C, 1), first(PARTS, OUT), strides=[S], pads=[(P, P)]),
-            conv(rest(GROUPED, C, 1), rest(PARTS, OUT), strides=[S], pads=[(P, P)]),
-        ),
+        conv_1d(GROUPED, PARTS, groups=2),
+        concat(1, conv_1d(first(GROUPED, C, 1), first(PARTS, OUT)), conv_1d(rest(GROUPED, C, 1), rest(PARTS, OUT))),
         at_least(1, OUT),
     ),
-    TensorRule(
+    over_reals(
         "any number of groups as a convolution with zeros",
         conv(input_("x", N, T * C, W), input_("w", T * OUT, C, K), strides=[S], groups=T),
         conv(input_("x", N, T * C, W), _spread_groups(input_("w", T * OUT, C, K)), strides=[S]),
         at_least(1, T, OUT, C, K),
-        equality=REALS,
     ),
     TensorRule(
         "depthwise convolution of one channel",
         conv(input_("x", N, 1, W), input_("w", OUT, 1, K), groups=1),
         conv(input_("x", N, 1, W), input_("w", OUT, 1, K)),
     ),
-    TensorRule(
-        "dilation as zeros in the kernel",
-        conv(SIGNAL, TAPS, strides=[S], pads=[(P, P)], dilations=[D]),
-        conv(SIGNAL, SPREAD, strides=[S], pads=[(P, P)]),
-        equality=REALS,
-    ),
+    over_reals("dilation as zeros in the kernel", conv_1d(SIGNAL, TAPS, dilations=[D]), conv_1d(SIGNAL, SPREAD)),
     TensorRule(
         "1 x 1 convolution commutes with upsampling",
-        conv(upsample(IMAGE, [1, 1, S, T]), input_("w", OUT, C, 1, 1)),
-        upsample(conv(IMAGE, input_("w", OUT, C, 1, 1)), [1, 1, S, T]),
+        conv(upsample(IMAGE, [1, 1, S, T]), POINT),
+        upsample(conv(IMAGE, POINT), [1, 1, S, T]),
         at_least(1, H, W),
         note="what is left of the wrong rule L37",
     ),
-    TensorRule(
+    over_reals(
         "convolution is linear in the image",
-        conv(add(IMAGE, input_("y", N, C, H, W)), KERNEL, **SQUARE),
-        add(conv(IMAGE, KERNEL, **SQUARE), conv(input_("y", N, C, H, W), KERNEL, **SQUARE)),
-        equality=REALS,
+        conv_2d(add(IMAGE, OTHER), KERNEL),
+        add(conv_2d(IMAGE, KERNEL), conv_2d(OTHER, KERNEL)),
     ),
     TensorRule(
         "two convolutions of one image as one",
-        concat(1, conv(IMAGE, KERNEL, **SQUARE), conv(IMAGE, input_("v", Q, C, K, K), **SQUARE)),
-        conv(IMAGE, concat(0, KERNEL, input_("v", Q, C, K, K)), **SQUARE),
+        concat(1, conv_2d(IMAGE, KERNEL), conv_2d(IMAGE, input_("v", Q, C, K, K))),
+        conv_2d(IMAGE, concat(0, KERNEL, input_("v", Q, C, K, K))),
     ),
-    TensorRule(
+    over_reals(
         "a factor into the kernel",
-        scale(conv(IMAGE, KERNEL, **SQUARE), input_("a")),
-        conv(IMAGE, scale(KERNEL, input_("a")), **SQUARE),
-        equality=REALS,
+        scale(conv_2d(IMAGE, KERNEL), input_("a")),
+        conv_2d(IMAGE, scale(KERNEL, input_("a"))),
     ),
-    TensorRule(
+    reordered(
         "convolution with a kernel as large as the image",
         reshape(conv(SIGNAL, input_("w", OUT, C, W)), N, OUT),
         matmul(reshape(SIGNAL, N, C * W), transpose(reshape(input_("w", OUT, C, W), OUT, C * W), [1, 0])),
         at_least(1, OUT, C, W),
-        equality=ORDER,
     ),
-    TensorRule(
+    reordered(
         "flipping image and kernel",
         conv(reverse(SIGNAL, 2), TAPS, pads=[(P, P)]),
         reverse(conv(SIGNAL, reverse(TAPS, 2), pads=[(P, P)]), 2),
-        equality=ORDER,
     ),
-    TensorRule(
+    reordered(
         "convolution commutes with exchange of height and width",
-        conv(transpose(IMAGE, [0, 1, 3, 2]), transpose(KERNEL, [0, 1, 3, 2]), **SQUARE),
-        transpose(conv(IMAGE, KERNEL, **SQUARE), [0, 1, 3, 2]),
-        equality=ORDER,
+        conv_2d(transpose(IMAGE, [0, 1, 3, 2]), transpose(KERNEL, [0, 1, 3, 2])),
+        transpose(conv_2d(IMAGE, KERNEL), [0, 1, 3, 2]),
     ),
     TensorRule(
         "rows of a convolution from a part of the image",
@@ -171,80 +144,52 @@ _VALID = [
     ),
     TensorRule(
         "1 x 1 convolution commutes with subsampling",
-        slice_(conv(IMAGE, input_("w", OUT, C, 1, 1)), [0] * 4, [N, OUT, H, W], [1, 1, S, T]),
-        conv(slice_(IMAGE, [0] * 4, [N, C, H, W], [1, 1, S, T]), input_("w", OUT, C, 1, 1)),
+        slice_(conv(IMAGE, POINT), [0] * 4, [N, OUT, H, W], [1, 1, S, T]),
+        conv(slice_(IMAGE, [0] * 4, [N, C, H, W], [1, 1, S, T]), POINT),
         at_least(1, H, W),
         row="6.9",
     ),
     STRIDED_PIXELS,
-    TensorRule(
+    over_reals(
         "1 x 1 convolution as 3 x 3 with pads",
-        conv(IMAGE, input_("w", OUT, C, 1, 1), strides=[S, S], pads=[(P, P), (P, P)]),
-        conv(
-            IMAGE,
-            pad(input_("w", OUT, C, 1, 1), [0, 0, 1, 1], [0, 0, 1, 1]),
-            strides=[S, S],
-            pads=[(P + 1, P + 1), (P + 1, P + 1)],
-        ),
-        equality=REALS,
+        conv(IMAGE, POINT, strides=[S, S], pads=[(P, P), (P, P)]),
+        conv(IMAGE, pad(POINT, [0, 0, 1, 1], [0, 0, 1, 1]), strides=[S, S], pads=[(P + 1, P + 1), (P + 1, P + 1)]),
         row="6.9",
     ),
-    TensorRule(
+    reordered(
         "1 x 1 convolution as matmul",
-        conv(IMAGE, input_("w", OUT, C, 1, 1)),
+        conv(IMAGE, POINT),
         reshape(
-            matmul(
-                broadcast(reshape(input_("w", OUT, C, 1, 1), OUT, C), [N, OUT, C], [1, 2]), reshape(IMAGE, N, C, H * W)
-            ),
-            N,
-            OUT,
-            H,
-            W,
+            matmul(broadcast(reshape(POINT, OUT, C), [N, OUT, C], [1, 2]), reshape(IMAGE, N, C, H * W)), N, OUT, H, W
         ),
         at_least(1, N, C, H, W, OUT),
-        equality=ORDER,
     ),
-    TensorRule(
-        "im2col",
-        conv(SIGNAL, TAPS, strides=[S], pads=[(P, P)]),
-        im2col(),
-        at_least(1, N, C, K, OUT),
-        equality=ORDER,
-    ),
-    TensorRule(
+    reordered("im2col", conv_1d(SIGNAL, TAPS), im2col(), at_least(1, N, C, K, OUT)),
+    reordered(
         "channels of a convolution in two parts",
-        conv(IMAGE, KERNEL, **SQUARE),
-        add(
-            conv(first(IMAGE, Q, 1), first(KERNEL, Q, 1), **SQUARE),
-            conv(rest(IMAGE, Q, 1), rest(KERNEL, Q, 1), **SQUARE),
-        ),
+        conv_2d(IMAGE, KERNEL),
+        add(conv_2d(first(IMAGE, Q, 1), first(KERNEL, Q, 1)), conv_2d(rest(IMAGE, Q, 1), rest(KERNEL, Q, 1))),
         le(Q, C),
-        equality=ORDER,
     ),
     OUTPUTS_IN_PARTS,
     BATCHES_IN_PARTS,
-    TensorRule(
+    over_reals(
         "batch normalisation into a convolution",
-        normalised(conv(IMAGE, KERNEL, **SQUARE), input_("b", OUT)),
+        normalised(conv_2d(IMAGE, KERNEL), input_("b", OUT)),
         bias(
-            conv(IMAGE, mul(KERNEL, along(GAIN, KERNEL, 0)), **SQUARE),
-            sub(input_("b", OUT), mul(input_("mu", OUT), GAIN)),
-            1,
+            conv_2d(IMAGE, mul(KERNEL, along(GAIN, KERNEL, 0))), sub(input_("b", OUT), mul(input_("mu", OUT), GAIN)), 1
         ),
-        equality=REALS,
     ),
-    TensorRule(
+    over_reals(
         "zeros around a kernel",
-        conv(SIGNAL, TAPS, strides=[S], pads=[(P, P)]),
+        conv_1d(SIGNAL, TAPS),
         conv(SIGNAL, pad(TAPS, [0, 0, Q], [0, 0, Q]), strides=[S], pads=[(P + Q, P + Q)]),
-        equality=REALS,
     ),
-    TensorRule(
+    reordered(
         "convolution of an image with one row",
         conv(reshape(SIGNAL, N, C, 1, W), reshape(TAPS, OUT, C, 1, K), strides=[1, S], pads=[(0, 0), (P, P)]),
-        reshape(conv(SIGNAL, TAPS, strides=[S], pads=[(P, P)]), N, OUT, 1, (W + 2 * P - K) // S + 1),
+        reshape(conv_1d(SIGNAL, TAPS), N, OUT, 1, (W + 2 * P - K) // S + 1),
         at_least(1, N, C, W, OUT, K),
-        equality=ORDER,
     ),
 ]
 

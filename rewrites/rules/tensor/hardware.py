@@ -5,11 +5,10 @@ from __future__ import annotations
 from chc.tensor_rules.rule import TensorRule
 from ir_semantics.tensors.conditions import both, equal
 from ir_semantics.tensors.operators import expand_scalar, pad
-from ir_semantics.tensors.reductions import avg_pool
 from ir_semantics.tensors.terms import Tensor, input_
 
-from .inputs import IMAGE, MET, REALS, SQUARE, K, P
-from .words import add, repaired, sub, wrong
+from .inputs import IMAGE, MET, P, avg_2d
+from .words import add, repaired_over_reals, sub, wrong, wrong_over_reals
 
 ZERO_POINT = input_("z")
 
@@ -29,28 +28,25 @@ RULES: tuple[TensorRule, ...] = (
         row="H9",
         note="VTA's LOAD pads with 0 only.",
     ),
-    repaired(
+    repaired_over_reals(
         "pad with a zero point as VTA pads, from the zero point",
         _padded(IMAGE, ZERO_POINT),
         add(_AROUND_ZERO, expand_scalar(ZERO_POINT, _AROUND_ZERO)),
-        equality=REALS,
         row="H9",
     ),
-    wrong(
+    wrong_over_reals(
         "average pooling that leaves pads out as the DPU divides",
-        avg_pool(IMAGE, [K, K], **SQUARE),
-        avg_pool(IMAGE, [K, K], **SQUARE, count_include_pad=True),
+        avg_2d(IMAGE),
+        avg_2d(IMAGE, count_include_pad=True),
         MET,
-        equality=REALS,
         row="H17",
         note="The DPU always divides by the number of elements of the window.",
     ),
-    repaired(
+    repaired_over_reals(
         "average pooling without pads as the DPU divides",
-        avg_pool(IMAGE, [K, K], **SQUARE),
-        avg_pool(IMAGE, [K, K], **SQUARE, count_include_pad=True),
+        avg_2d(IMAGE),
+        avg_2d(IMAGE, count_include_pad=True),
         both(MET, equal(P, 0)),
-        equality=REALS,
         row="H17",
     ),
 )

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from ir_semantics.tensors.conditions import TruthOf, both, le, lt
 from ir_semantics.tensors.index import IndexLike, product
 from ir_semantics.tensors.operators import broadcast, fill, reshape, reverse, slice_, transpose, where
-from ir_semantics.tensors.reductions import conv, matmul, patches
+from ir_semantics.tensors.reductions import avg_pool, conv, matmul, max_pool, patches
 from ir_semantics.tensors.terms import Tensor, input_
-from smt_encodings.claims import Equality
 
 from .words import add, at_least, div, mul, sizes, sub
 
-N, C, H, W, K, S, P, Q, T, OUT, M = sizes("n c h w k s p q t o m")
-IMAGE = input_("x", N, C, H, W)
+SIZES = N, C, H, W, K, S, P, Q, T, OUT, M = sizes("n c h w k s p q t o m")
+IMAGE, OTHER = input_("x", N, C, H, W), input_("y", N, C, H, W)
 SIGNAL = input_("x", N, C, W)
-KERNEL = input_("w", OUT, C, K, K)
+KERNEL, POINT = input_("w", OUT, C, K, K), input_("w", OUT, C, 1, 1)
 TAPS = input_("w", OUT, C, K)
-SQUARE: dict[str, Any] = {"strides": [S, S], "pads": [(P, P), (P, P)]}
+
+# Of signals and images with windows of k, or k x k, and equal strides and pads along all axes (poolings of signals: no
+# pads unless they say so).
+conv_1d, conv_2d = (partial(conv, strides=[S] * n, pads=[(P, P)] * n) for n in (1, 2))
+max_1d, avg_1d = (partial(pool, kernel=[K], strides=[S]) for pool in (max_pool, avg_pool))
+max_2d, avg_2d = (partial(pool, kernel=[K, K], strides=[S, S], pads=[(P, P)] * 2) for pool in (max_pool, avg_pool))
+
 MET = both(lt(P, K), at_least(1, H, W))
 """Every window meets the image: pads below the kernel's size, and an image that is not empty."""
 A, B, MATRIX = input_("a", N, K), input_("b", K, M), input_("x", N, M)
 VECTOR = input_("x", N)
-REALS, ORDER = Equality.OVER_REALS, Equality.UP_TO_REDUCTION_ORDER
 MASK = ("m", (N, M))
 
 

@@ -67,13 +67,7 @@ _WRONG = [
         row="L13",
         note="shapes agree here, and the data are wrong",
     ),
-    wrong(
-        "odd elements twice from 2",
-        _odds(_odds(VECTOR)),
-        slice_(VECTOR, [2], [N], [4]),
-        le(4, N),
-        row="L15",
-    ),
+    wrong("odd elements twice from 2", _odds(_odds(VECTOR)), slice_(VECTOR, [2], [N], [4]), le(4, N), row="L15"),
     wrong(
         "transpose before a reshape dropped",
         reshape(transpose(CUBE, [0, 2, 1]), N, H * C),
@@ -112,11 +106,7 @@ _WRONG = [
         concat(0, reshape(MATRIX, N * C), reshape(OTHER, N * Q)),
         at_least(1, N, C, Q),
     ),
-    wrong(
-        "relu before a pad with a negative value",
-        relu(pad(VECTOR, [P], [P], -1)),
-        pad(relu(VECTOR), [P], [P], -1),
-    ),
+    wrong("relu before a pad with a negative value", relu(pad(VECTOR, [P], [P], -1)), pad(relu(VECTOR), [P], [P], -1)),
     wrong(
         "two reshapes through a transpose cancel",
         reshape(reshape(input_("x", N, N), N * N), N, N),
@@ -164,10 +154,7 @@ def composition(p: Sequence[int], q: Sequence[int]) -> TensorRule:
     x = input_("x", *sizes("a b c d e")[: len(p)])
     composed = [p[j] for j in q]
     return TensorRule(
-        f"transposes {tuple(p)} and {tuple(q)}",
-        transpose(transpose(x, p), q),
-        transpose(x, composed),
-        row="6.9",
+        f"transposes {tuple(p)} and {tuple(q)}", transpose(transpose(x, p), q), transpose(x, composed), row="6.9"
     )
 
 
@@ -182,10 +169,7 @@ _VALID = [
     composition((0, 2, 3, 1), (0, 3, 1, 2)),
     TensorRule("reverse twice", reverse(reverse(MATRIX, 1), 1), MATRIX),
     TensorRule(
-        "reshape twice",
-        reshape(reshape(CUBE, N * C, H), N, C * H),
-        reshape(CUBE, N, C * H),
-        at_least(1, N, C, H),
+        "reshape twice", reshape(reshape(CUBE, N * C, H), N, C * H), reshape(CUBE, N, C * H), at_least(1, N, C, H)
     ),
     TensorRule("reshape back", reshape(reshape(IMAGE, N * C * H * W), N, C, H, W), IMAGE, FULL),
     TensorRule(
@@ -206,9 +190,7 @@ _VALID = [
         transpose(slice_(MATRIX, [0, Q], [N, T], [1, S]), [1, 0]),
     ),
     TensorRule(
-        "slice of a slice",
-        slice_(slice_(VECTOR, [P], [N]), [Q], [T], [S]),
-        slice_(VECTOR, [P + Q], [P + T], [S]),
+        "slice of a slice", slice_(slice_(VECTOR, [P], [N]), [Q], [T], [S]), slice_(VECTOR, [P + Q], [P + T], [S])
     ),
     TensorRule(
         "strides of slices multiply",
@@ -239,23 +221,11 @@ _VALID = [
         le(P, Q),
     ),
     TensorRule("pad as concat", pad(VECTOR, [P], [Q]), concat(0, fill(0, P), VECTOR, fill(0, Q))),
+    TensorRule("concat of neighbouring slices", concat(1, first(MATRIX, Q, 1), rest(MATRIX, Q, 1)), MATRIX, le(Q, C)),
     TensorRule(
-        "concat of neighbouring slices",
-        concat(1, first(MATRIX, Q, 1), rest(MATRIX, Q, 1)),
-        MATRIX,
-        le(Q, C),
+        "slice of concat in the first part", first(concat(0, VECTOR, input_("y", T)), Q), first(VECTOR, Q), le(Q, N)
     ),
-    TensorRule(
-        "slice of concat in the first part",
-        first(concat(0, VECTOR, input_("y", T)), Q),
-        first(VECTOR, Q),
-        le(Q, N),
-    ),
-    TensorRule(
-        "slice of concat in the second part",
-        rest(concat(0, VECTOR, input_("y", T)), N),
-        input_("y", T),
-    ),
+    TensorRule("slice of concat in the second part", rest(concat(0, VECTOR, input_("y", T)), N), input_("y", T)),
     TensorRule(
         "concat associates",
         concat(0, concat(0, VECTOR, input_("y", T)), input_("z", K)),
@@ -267,9 +237,7 @@ _VALID = [
         concat(0, transpose(MATRIX, [1, 0]), transpose(OTHER, [1, 0])),
     ),
     TensorRule(
-        "reverse of concat",
-        reverse(concat(1, MATRIX, OTHER), 1),
-        concat(1, reverse(OTHER, 1), reverse(MATRIX, 1)),
+        "reverse of concat", reverse(concat(1, MATRIX, OTHER), 1), concat(1, reverse(OTHER, 1), reverse(MATRIX, 1))
     ),
     TensorRule(
         "flatten of concat along the first axis",
@@ -287,12 +255,7 @@ _VALID = [
         add(transpose(MATRIX, [1, 0]), transpose(input_("y", N, C), [1, 0])),
         transpose(add(MATRIX, input_("y", N, C)), [1, 0]),
     ),
-    TensorRule(
-        "relu of a reshape",
-        relu(reshape(CUBE, N, C * H)),
-        reshape(relu(CUBE), N, C * H),
-        at_least(1, N, C, H),
-    ),
+    TensorRule("relu of a reshape", relu(reshape(CUBE, N, C * H)), reshape(relu(CUBE), N, C * H), at_least(1, N, C, H)),
     TensorRule("relu of a slice", relu(slice_(VECTOR, [Q], [T], [S])), slice_(relu(VECTOR), [Q], [T], [S])),
     TensorRule("relu of a pad with zeros", relu(pad(VECTOR, [P], [Q])), pad(relu(VECTOR), [P], [Q])),
     TensorRule("relu twice", relu(relu(MATRIX)), relu(MATRIX)),
@@ -310,14 +273,10 @@ _VALID = [
         at_least(1, N),
     ),
     TensorRule(
-        "reverse of a slice",
-        slice_(reverse(VECTOR, 0), [Q], [T]),
-        reverse(slice_(VECTOR, [N - T], [N - Q]), 0),
+        "reverse of a slice", slice_(reverse(VECTOR, 0), [Q], [T]), reverse(slice_(VECTOR, [N - T], [N - Q]), 0)
     ),
     TensorRule(
-        "transpose of a broadcast",
-        transpose(broadcast(VECTOR, [C, N], [1]), [1, 0]),
-        broadcast(VECTOR, [N, C], [0]),
+        "transpose of a broadcast", transpose(broadcast(VECTOR, [C, N], [1]), [1, 0]), broadcast(VECTOR, [N, C], [0])
     ),
     TensorRule(
         "space to depth and back",

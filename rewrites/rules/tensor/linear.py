@@ -14,195 +14,163 @@ from .inputs import (
     KERNEL,
     MASK,
     MATRIX,
-    ORDER,
-    OUT,
-    REALS,
     SECOND,
     SIGNAL,
+    SIZES,
     SYMMETRIC,
     TAPS,
     VECTOR,
     A,
     B,
-    C,
-    H,
-    K,
-    M,
-    N,
-    P,
-    Q,
-    S,
-    T,
-    W,
     along,
     composed,
+    conv_1d,
     first,
     im2col,
     masked,
     normalised,
     rest,
 )
-from .words import add, at_least, bias, mul, relu, repaired, scale, wrong
+from .words import (
+    ORDER,
+    add,
+    at_least,
+    bias,
+    mul,
+    relu,
+    repaired,
+    repaired_over_reals,
+    scale,
+    wrong,
+    wrong_over_reals,
+    wrong_reordered,
+)
+
+N, C, H, W, K, S, P, Q, T, OUT, M = SIZES
 
 _WRONG = [
-    wrong(
+    wrong_over_reals(
         "pad with any value into convolution",
         conv(pad(SIGNAL, [0, 0, P], [0, 0, P], input_("v")), TAPS, strides=[S]),
-        conv(SIGNAL, TAPS, strides=[S], pads=[(P, P)]),
-        equality=REALS,
+        conv_1d(SIGNAL, TAPS),
         row="L1",
     ),
-    wrong(
-        "relu out of convolution",
-        conv(relu(SIGNAL), TAPS),
-        relu(conv(SIGNAL, TAPS)),
-        equality=REALS,
-        row="L3",
-    ),
-    wrong(
+    wrong_over_reals("relu out of convolution", conv(relu(SIGNAL), TAPS), relu(conv(SIGNAL, TAPS)), row="L3"),
+    wrong_over_reals(
         "two convolutions with pads as one",
         conv(conv(SIGNAL, input_("v", Q, C, 3), pads=[(1, 1)]), input_("w", OUT, Q, 3), pads=[(1, 1)]),
         conv(SIGNAL, composed(input_("v", Q, C, 3), input_("w", OUT, Q, 3)), pads=[(2, 2)]),
         at_least(1, W),
-        equality=REALS,
         row="L5",
     ),
-    wrong(
+    wrong_over_reals(
         "products of matrices commute",
         matmul(input_("a", N, N), input_("b", N, N)),
         matmul(input_("b", N, N), input_("a", N, N)),
-        equality=REALS,
         row="L7",
     ),
-    wrong(
+    wrong_over_reals(
         "flatten NHWC as NCHW",
         dot(input_("w", OUT, C * H * W), reshape(input_("x", C, H, W), C * H * W)),
         dot(input_("w", OUT, C * H * W), reshape(transpose(input_("x", C, H, W), [1, 2, 0]), H * W * C)),
         at_least(1, C, H, W),
-        equality=REALS,
         row="L11",
     ),
-    wrong(
+    wrong_over_reals(
         "sum of x plus a scalar",
         reduce("sum", add(VECTOR, broadcast(input_("b"), [N], [])), [0]),
         add(reduce("sum", VECTOR, [0]), input_("b")),
-        equality=REALS,
         row="L17",
     ),
     wrong(
-        "maximum from 0",
-        reduce("max", MATRIX, [1]),
-        reduce("max", MATRIX, [1], initial=0),
-        at_least(1, M),
-        row="L19",
+        "maximum from 0", reduce("max", MATRIX, [1]), reduce("max", MATRIX, [1], initial=0), at_least(1, M), row="L19"
     ),
-    wrong(
+    wrong_over_reals(
         "softmax of a concatenation",
         softmax(concat(1, MATRIX, input_("y", N, K)), 1),
         concat(1, softmax(MATRIX, 1), softmax(input_("y", N, K), 1)),
-        equality=REALS,
         row="L21",
     ),
-    wrong(
-        "softmax of x plus a vector",
-        softmax(bias(MATRIX, input_("b", M), 1), 1),
-        softmax(MATRIX, 1),
-        equality=REALS,
-        row="L23",
+    wrong_over_reals(
+        "softmax of x plus a vector", softmax(bias(MATRIX, input_("b", M), 1), 1), softmax(MATRIX, 1), row="L23"
     ),
-    wrong(
+    wrong_over_reals(
         "a factor into one operand of matmul plus bias",
         scale(add(matmul(A, B), input_("c", N, M)), input_("alpha")),
         add(matmul(scale(A, input_("alpha")), B), input_("c", N, M)),
-        equality=REALS,
         row="L25",
     ),
-    wrong(
+    wrong_over_reals(
         "scale after masking with -100",
         softmax(scale(masked(MATRIX, -100), input_("s")), 1),
         softmax(masked(scale(MATRIX, input_("s")), -100), 1),
-        equality=REALS,
         positive=frozenset({"s"}),
         masks=(MASK,),
         row="L27",
     ),
-    wrong(
-        "convolution as cross-correlation",
-        conv(SIGNAL, TAPS, strides=[S], pads=[(P, P)], correlate=False),
-        conv(SIGNAL, TAPS, strides=[S], pads=[(P, P)]),
-        equality=REALS,
-        row="L29",
+    wrong_over_reals(
+        "convolution as cross-correlation", conv_1d(SIGNAL, TAPS, correlate=False), conv_1d(SIGNAL, TAPS), row="L29"
     ),
-    wrong(
+    wrong_over_reals(
         "rows through matmul become columns",
         matmul(concat(0, A, input_("d", N, K)), B),
         concat(1, matmul(A, B), matmul(input_("d", N, K), B)),
-        equality=REALS,
         row="L31",
     ),
-    wrong(
+    wrong_over_reals(
         "convolution commutes with upsampling",
         conv(upsample(SIGNAL, [1, 1, 2]), input_("w", OUT, C, 3), pads=[(1, 1)]),
         upsample(conv(SIGNAL, input_("w", OUT, C, 3), pads=[(1, 1)]), [1, 1, 2]),
         at_least(1, W),
-        equality=REALS,
         row="L37",
     ),
-    wrong(
+    wrong_over_reals(
         "reversal commutes with cumulative sums",
         reverse(cumsum(VECTOR, 0), 0),
         cumsum(reverse(VECTOR, 0), 0),
-        equality=REALS,
         row="L39",
     ),
-    wrong(
+    wrong_over_reals(
         "k x k convolution commutes with subsampling",
         slice_(conv(SIGNAL, TAPS), [0, 0, 0], [N, OUT, W - K + 1], [1, 1, S]),
         conv(slice_(SIGNAL, [0, 0, 0], [N, C, W], [1, 1, S]), TAPS),
         le(K, 1 + (W - 1) // S),
-        equality=REALS,
     ),
-    wrong(
+    wrong_reordered(
         "matmul in blocks with a wrong second block",
         matmul(A, B),
         add(matmul(first(A, Q, 1), first(B, Q)), matmul(rest(A, Q, 1), first(B, K - Q))),
         le(Q, K),
-        equality=ORDER,
     ),
-    wrong(
+    wrong_reordered(
         "transpose of a product without exchange",
         transpose(matmul(input_("a", N, N), input_("b", N, N)), [1, 0]),
         matmul(transpose(input_("a", N, N), [1, 0]), transpose(input_("b", N, N), [1, 0])),
-        equality=ORDER,
     ),
-    wrong(
+    wrong_over_reals(
         "batch normalisation folded with the mean left out",
         normalised(conv(SIGNAL, TAPS), input_("b", OUT)),
         bias(conv(SIGNAL, mul(TAPS, along(GAIN, TAPS, 0))), input_("b", OUT), 1),
-        equality=REALS,
     ),
-    wrong(
+    wrong_reordered(
         "im2col with kernel and channel exchanged",
-        conv(SIGNAL, TAPS, strides=[S], pads=[(P, P)]),
+        conv_1d(SIGNAL, TAPS),
         im2col(exchanged=True),
         at_least(1, N, C, K, OUT),
-        equality=ORDER,
     ),
 ]
 
 _REPAIRED = [
-    repaired(
+    repaired_over_reals(
         "pad with zeros into convolution",
         conv(pad(IMAGE, [0, 0, P, Q], [0, 0, P, Q]), KERNEL, strides=[S, T]),
         conv(IMAGE, KERNEL, strides=[S, T], pads=[(P, P), (Q, Q)]),
-        equality=REALS,
         row="L1",
     ),
-    repaired(
+    repaired_over_reals(
         "two convolutions without pads as one",
         conv(conv(SIGNAL, FIRST), SECOND),
         conv(SIGNAL, composed(FIRST, SECOND)),
-        equality=REALS,
         row="L5",
     ),
     repaired(
@@ -216,47 +184,39 @@ _REPAIRED = [
         equality=ORDER,
         row="L11",
     ),
-    repaired(
+    repaired_over_reals(
         "sum of x plus a scalar, counted",
         reduce("sum", add(VECTOR, broadcast(input_("b"), [N], [])), [0]),
         add(reduce("sum", VECTOR, [0]), mul(number(N), input_("b"))),
-        equality=REALS,
         row="L17",
     ),
     repaired(
-        "maximum from -inf",
-        reduce("max", MATRIX, [1]),
-        reduce("max", MATRIX, [1], initial=float("-inf")),
-        row="L19",
+        "maximum from -inf", reduce("max", MATRIX, [1]), reduce("max", MATRIX, [1], initial=float("-inf")), row="L19"
     ),
-    repaired(
+    repaired_over_reals(
         "softmax of x plus a scalar",
         softmax(add(MATRIX, broadcast(input_("c"), [N, M], [])), 1),
         softmax(MATRIX, 1),
-        equality=REALS,
         row="L23",
     ),
-    repaired(
+    repaired_over_reals(
         "a factor into matmul and bias",
         scale(add(matmul(A, B), input_("c", N, M)), input_("alpha")),
         add(matmul(scale(A, input_("alpha")), B), scale(input_("c", N, M), input_("alpha"))),
-        equality=REALS,
         row="L25",
     ),
-    repaired(
+    repaired_over_reals(
         "scale after masking with -inf",
         softmax(scale(masked(MATRIX, float("-inf")), input_("s")), 1),
         softmax(masked(scale(MATRIX, input_("s")), float("-inf")), 1),
-        equality=REALS,
         positive=frozenset({"s"}),
         masks=(MASK,),
         row="L27",
     ),
-    repaired(
+    repaired_over_reals(
         "convolution as cross-correlation with a symmetric kernel",
-        conv(SIGNAL, SYMMETRIC, strides=[S], pads=[(P, P)], correlate=False),
-        conv(SIGNAL, SYMMETRIC, strides=[S], pads=[(P, P)]),
-        equality=REALS,
+        conv_1d(SIGNAL, SYMMETRIC, correlate=False),
+        conv_1d(SIGNAL, SYMMETRIC),
         row="L29",
     ),
     repaired(

@@ -15,14 +15,26 @@ from ir_semantics.tensors.index import product
 from ir_semantics.tensors.operators import broadcast, concat, pad, reshape, slice_, transpose
 from ir_semantics.tensors.reductions import conv, matmul, patches
 from ir_semantics.tensors.terms import Tensor, input_
-from smt_encodings.claims import Equality
 
 from .inputs import first, rest
-from .words import add, at_least, bias, div, mul, relu, sizes, sub, wrong
+from .words import (
+    add,
+    at_least,
+    bias,
+    div,
+    mul,
+    over_reals,
+    relu,
+    reordered,
+    sizes,
+    sub,
+    wrong,
+    wrong_over_reals,
+    wrong_reordered,
+)
 
 N, C, H, W, O, K, L, S, T, D, E = sizes("n c h w o k l s t d e")  # noqa: E741  # the number of outputs
 P, Q, R, M = sizes("p q r m")
-ORDER, REALS = Equality.UP_TO_REDUCTION_ORDER, Equality.OVER_REALS
 IMAGE, KERNEL, POINT = input_("x", N, C, H, W), input_("w", O, C, K, L), input_("w", O, C, 1, 1)
 STRIDED: dict[str, Any] = {"strides": [S, T], "dilations": [D, E]}
 PADDED: dict[str, Any] = {"pads": [(P, Q), (R, M)], **STRIDED}
@@ -86,14 +98,13 @@ def _in_order(x: Tensor, order: Sequence[int]) -> Tensor:
 VECTOR, _GATES, _ROWS, _PIXELS = input_("x", N), input_("x", 4 * H, C), input_("x", N * M, C), input_("x", N * H * W, O)
 
 _WRONG = [
-    wrong(
+    wrong_reordered(
         "convolution as windows times filters, taps in another order",
         conv(EXACT, KERNEL, **STRIDED),
         _image_of(_windows_times_filters((0, 4, 5, 2, 3, 1))),
         LEFT_OVER,
-        equality=ORDER,
     ),
-    wrong(
+    wrong_reordered(
         "convolution as windows times filters, stride ignored",
         conv(EXACT, KERNEL, **STRIDED),
         _image_of(
@@ -102,20 +113,17 @@ _WRONG = [
             )
         ),
         LEFT_OVER,
-        equality=ORDER,
     ),
-    wrong(
+    wrong_reordered(
         "1 x 1 convolution as pixels times filters without a transposition",
         conv(IMAGE, POINT),
         reshape(_pixels_times_filters(), N, O, H, W),
         at_least(1, N, C, H, W, O),
-        equality=ORDER,
     ),
-    wrong(
+    wrong_over_reals(
         "pads of a convolution on the other side",
         conv(IMAGE, KERNEL, **PADDED),
         conv(pad(IMAGE, [0, 0, Q, M], [0, 0, P, R]), KERNEL, **STRIDED),
-        equality=REALS,
     ),
     wrong(
         "bias after a reshape along the wrong axis",
@@ -124,10 +132,7 @@ _WRONG = [
         at_least(1, N, M),
     ),
     wrong(
-        "four gates from ONNX's order twice",
-        _in_order(_in_order(_GATES, FROM_ONNX), FROM_ONNX),
-        _GATES,
-        at_least(1, H),
+        "four gates from ONNX's order twice", _in_order(_in_order(_GATES, FROM_ONNX), FROM_ONNX), _GATES, at_least(1, H)
     ),
     wrong(
         "a cyclic permutation twice",
@@ -136,12 +141,11 @@ _WRONG = [
     ),
     wrong("two parts of a vector exchanged", concat(0, rest(VECTOR, Q), first(VECTOR, Q)), VECTOR, le(Q, N)),
     wrong("a difference commutes", sub(IMAGE, input_("y", N, C, H, W)), sub(input_("y", N, C, H, W), IMAGE)),
-    wrong(
+    wrong_over_reals(
         "batch normalisation into the channels of a kernel",
         _batch_norm(conv(input_("x", N, O, H, W), input_("w", O, O, K, L), **PADDED)),
         _folded(input_("x", N, O, H, W), input_("w", O, O, K, L), 1),
         at_least(1, N, O, H, W),
-        equality=REALS,
     ),
 ]
 
@@ -158,53 +162,46 @@ def _restored(name: str, gates: Tensor, order: Sequence[int], back: Sequence[int
 
 SUMS_COMMUTE = {rank: _commutes(rank) for rank in (2, 3, 4)}
 """By rank."""
-CONVOLUTION_PADS = TensorRule(
+CONVOLUTION_PADS = over_reals(
     "pads of a convolution as a pad with zeros",
     conv(IMAGE, KERNEL, **PADDED),
     conv(pad(IMAGE, [0, 0, P, R], [0, 0, Q, M]), KERNEL, **STRIDED),
-    equality=REALS,
 )
-CONVOLUTION_AS_PRODUCT = TensorRule(
+CONVOLUTION_AS_PRODUCT = reordered(
     "convolution as windows times filters",
     conv(EXACT, KERNEL, **STRIDED),
     _image_of(_windows_times_filters()),
     LEFT_OVER,
-    equality=ORDER,
 )
-BIASED_CONVOLUTION_AS_PRODUCT = TensorRule(
+BIASED_CONVOLUTION_AS_PRODUCT = reordered(
     "convolution with bias as windows times filters with bias",
     bias(conv(EXACT, KERNEL, **STRIDED), SHIFT, 1),
     _image_of(bias(_windows_times_filters(), SHIFT, 1)),
     LEFT_OVER,
-    equality=ORDER,
 )
-PIXELS_AS_PRODUCT = TensorRule(
+PIXELS_AS_PRODUCT = reordered(
     "1 x 1 convolution as pixels times filters",
     conv(IMAGE, POINT),
     _image_of(_pixels_times_filters()),
     at_least(1, N, C, H, W, O),
-    equality=ORDER,
 )
-BIASED_PIXELS_AS_PRODUCT = TensorRule(
+BIASED_PIXELS_AS_PRODUCT = reordered(
     "1 x 1 convolution with bias as pixels times filters with bias",
     bias(conv(IMAGE, POINT), SHIFT, 1),
     _image_of(bias(_pixels_times_filters(), SHIFT, 1)),
     at_least(1, N, C, H, W, O),
-    equality=ORDER,
 )
-NORMALISATION_INTO_CONVOLUTION = TensorRule(
+NORMALISATION_INTO_CONVOLUTION = over_reals(
     "batch normalisation as networks have it into a convolution",
     _batch_norm(conv(IMAGE, KERNEL, **PADDED)),
     _folded(IMAGE, KERNEL, 0),
     at_least(1, N, C, O, H, W),
-    equality=REALS,
 )
-NORMALISATION_INTO_BIASED_CONVOLUTION = TensorRule(
+NORMALISATION_INTO_BIASED_CONVOLUTION = over_reals(
     "batch normalisation as networks have it into a convolution with bias",
     _batch_norm(bias(conv(IMAGE, KERNEL, **PADDED), input_("v", O), 1)),
     _folded(IMAGE, KERNEL, 0, sub(input_("mu", O), input_("v", O))),
     at_least(1, N, C, O, H, W),
-    equality=REALS,
 )
 BIAS_AFTER_RESHAPE = TensorRule(
     "bias after a reshape",
@@ -219,21 +216,13 @@ CHANNELS_BROADCAST = TensorRule(
     at_least(1, C),
 )
 RELU_AFTER_RESHAPE = TensorRule(
-    "relu after a reshape of rows",
-    relu(reshape(_ROWS, N, M, C)),
-    reshape(relu(_ROWS), N, M, C),
-    at_least(1, N, M, C),
+    "relu after a reshape of rows", relu(reshape(_ROWS, N, M, C)), reshape(relu(_ROWS), N, M, C), at_least(1, N, M, C)
 )
 RELU_OF_ROWS = TensorRule(
-    "relu of rows as an image",
-    relu(_image_of(_PIXELS)),
-    _image_of(relu(_PIXELS)),
-    at_least(1, N, H, W, O),
+    "relu of rows as an image", relu(_image_of(_PIXELS)), _image_of(relu(_PIXELS)), at_least(1, N, H, W, O)
 )
 TRANSPOSED_TWICE = TensorRule(
-    "transposed twice",
-    transpose(transpose(input_("x", N, C), [1, 0]), [1, 0]),
-    input_("x", N, C),
+    "transposed twice", transpose(transpose(input_("x", N, C), [1, 0]), [1, 0]), input_("x", N, C)
 )
 LSTM_GATES = _restored("four gates from ONNX's order and back", _GATES, FROM_ONNX, TO_ONNX)
 LSTM_BIASES = _restored("biases of four gates from ONNX's order and back", input_("x", 4 * H), FROM_ONNX, TO_ONNX)
@@ -241,12 +230,7 @@ GRU_GATES = _restored("first two of three gates exchanged and back", input_("x",
 GRU_BIASES = _restored(
     "biases of the first two of three gates exchanged and back", input_("x", 3 * H), EXCHANGED, EXCHANGED
 )
-VECTOR_IN_PARTS = TensorRule(
-    "a vector in two parts",
-    concat(0, first(VECTOR, Q), rest(VECTOR, Q)),
-    VECTOR,
-    le(Q, N),
-)
+VECTOR_IN_PARTS = TensorRule("a vector in two parts", concat(0, first(VECTOR, Q), rest(VECTOR, Q)), VECTOR, le(Q, N))
 AXIS_DROPPED = TensorRule(
     "an axis of size 1 dropped and back",
     reshape(reshape(input_("x", N, 1, C), N, C), N, 1, C),

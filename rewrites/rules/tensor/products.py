@@ -21,8 +21,10 @@ from ir_semantics.tensors.operators import (
 from ir_semantics.tensors.reductions import cumsum, dot, matmul, mean, reduce, softmax
 from ir_semantics.tensors.terms import Tensor, input_
 
-from .inputs import GAIN, MATRIX, ORDER, OUT, REALS, VECTOR, A, B, H, K, M, N, P, Q, T, along, first, normalised, rest
-from .words import add, at_least, bias, div, largest, mul, relu, scale, sub
+from .inputs import GAIN, MATRIX, SIZES, VECTOR, A, B, along, first, normalised, rest
+from .words import add, at_least, bias, div, largest, mul, over_reals, relu, reordered, scale, sub
+
+N, _, H, _, K, _, P, Q, T, OUT, M = SIZES
 
 
 def powers(x: Tensor) -> Tensor:
@@ -38,7 +40,7 @@ BATCH_AS_ONE_PRODUCT = TensorRule(
     reshape(matmul(reshape(LEFT, H * N, K), B), H, N, M),
     at_least(1, H, N, K, M),
 )
-ZERO_BIAS = TensorRule("a bias of zeros", bias(matmul(A, B), fill(0, M), 1), matmul(A, B), equality=REALS)
+ZERO_BIAS = over_reals("a bias of zeros", bias(matmul(A, B), fill(0, M), 1), matmul(A, B))
 
 _VALID = [
     TensorRule(
@@ -48,98 +50,64 @@ _VALID = [
         le(Q, H),
     ),
     BATCH_AS_ONE_PRODUCT,
-    TensorRule(
+    reordered(
         "blocks of k elements of the inner axis",
         matmul(input_("a", N, Q * K), input_("b", Q * K, M)),
         reduce(
             "sum",
             matmul(
-                transpose(reshape(input_("a", N, Q * K), N, Q, K), [1, 0, 2]),
-                reshape(input_("b", Q * K, M), Q, K, M),
+                transpose(reshape(input_("a", N, Q * K), N, Q, K), [1, 0, 2]), reshape(input_("b", Q * K, M), Q, K, M)
             ),
             [0],
         ),
         at_least(1, Q, K, M),
-        equality=ORDER,
     ),
-    TensorRule(
+    over_reals(
         "softmax of a concatenation along the other axis",
         softmax(concat(0, MATRIX, input_("y", K, M)), 1),
         concat(0, softmax(MATRIX, 1), softmax(input_("y", K, M), 1)),
-        equality=REALS,
         note="what is left of the wrong rule L21",
     ),
-    TensorRule(
-        "softmax of a transpose",
-        softmax(transpose(MATRIX, [1, 0]), 0),
-        transpose(softmax(MATRIX, 1), [1, 0]),
-    ),
-    TensorRule(
+    TensorRule("softmax of a transpose", softmax(transpose(MATRIX, [1, 0]), 0), transpose(softmax(MATRIX, 1), [1, 0])),
+    over_reals(
         "softmax weights into a product",
         matmul(softmax(MATRIX, 1), input_("b", M, K)),
-        div(
-            matmul(powers(MATRIX), input_("b", M, K)),
-            broadcast(reduce("sum", powers(MATRIX), [1]), [N, K], [0]),
-        ),
+        div(matmul(powers(MATRIX), input_("b", M, K)), broadcast(reduce("sum", powers(MATRIX), [1]), [N, K], [0])),
         at_least(1, M),
-        equality=REALS,
         note="what attention on blocks computes; without columns the right side would divide by 0",
     ),
-    TensorRule(
-        "the mean is linear",
-        mean(scale(MATRIX, input_("a")), [1]),
-        scale(mean(MATRIX, [1]), input_("a")),
-        equality=REALS,
-    ),
-    TensorRule(
-        "mean along both axes in steps",
-        mean(MATRIX, [0, 1]),
-        mean(mean(MATRIX, [1]), [0]),
-        equality=REALS,
-    ),
-    TensorRule(
+    over_reals("the mean is linear", mean(scale(MATRIX, input_("a")), [1]), scale(mean(MATRIX, [1]), input_("a"))),
+    over_reals("mean along both axes in steps", mean(MATRIX, [0, 1]), mean(mean(MATRIX, [1]), [0])),
+    reordered(
         "sum of a concatenation",
         reduce("sum", concat(0, VECTOR, input_("y", K)), [0]),
         add(reduce("sum", VECTOR, [0]), reduce("sum", input_("y", K), [0])),
-        equality=ORDER,
     ),
     TensorRule(
         "maximum of a concatenation",
         reduce("max", concat(0, VECTOR, input_("y", K)), [0]),
         largest(reduce("max", VECTOR, [0]), reduce("max", input_("y", K), [0])),
     ),
-    TensorRule(
-        "sum of a pad with zeros",
-        reduce("sum", pad(VECTOR, [P], [Q]), [0]),
-        reduce("sum", VECTOR, [0]),
-        equality=REALS,
-    ),
-    TensorRule(
+    over_reals("sum of a pad with zeros", reduce("sum", pad(VECTOR, [P], [Q]), [0]), reduce("sum", VECTOR, [0])),
+    over_reals(
         "sum of a broadcast",
         reduce("sum", broadcast(VECTOR, [K, N], [1]), [0]),
         mul(broadcast(number(K), [N], []), VECTOR),
-        equality=REALS,
     ),
-    TensorRule(
+    over_reals(
         "relu of a positive multiple",
         relu(scale(MATRIX, input_("a"))),
         scale(relu(MATRIX), input_("a")),
-        equality=REALS,
         positive=frozenset({"a"}),
     ),
-    TensorRule(
-        "softmax of x plus a number per row",
-        softmax(bias(MATRIX, input_("c", N), 0), 1),
-        softmax(MATRIX, 1),
-        equality=REALS,
-        row="6.9",
+    over_reals(
+        "softmax of x plus a number per row", softmax(bias(MATRIX, input_("c", N), 0), 1), softmax(MATRIX, 1), row="6.9"
     ),
-    TensorRule(
+    reordered(
         "matmul in two blocks of the inner axis",
         matmul(A, B),
         add(matmul(first(A, Q, 1), first(B, Q)), matmul(rest(A, Q, 1), rest(B, Q))),
         le(Q, K),
-        equality=ORDER,
         row="6.9",
     ),
     TensorRule(
@@ -148,52 +116,38 @@ _VALID = [
         concat(1, matmul(A, B), matmul(A, input_("d", K, OUT))),
     ),
     TensorRule(
-        "transpose of a product",
-        transpose(matmul(A, B), [1, 0]),
-        matmul(transpose(B, [1, 0]), transpose(A, [1, 0])),
+        "transpose of a product", transpose(matmul(A, B), [1, 0]), matmul(transpose(B, [1, 0]), transpose(A, [1, 0]))
     ),
-    TensorRule(
+    over_reals(
         "products of matrices associate",
         matmul(matmul(A, B), input_("c", M, OUT)),
         matmul(A, matmul(B, input_("c", M, OUT))),
-        equality=REALS,
     ),
-    TensorRule(
+    over_reals(
         "matmul distributes over a sum",
         matmul(add(A, input_("d", N, K)), B),
         add(matmul(A, B), matmul(input_("d", N, K), B)),
-        equality=REALS,
     ),
     TensorRule(
-        "a block of rows of a product",
-        slice_(matmul(A, B), [Q, 0], [T, M]),
-        matmul(slice_(A, [Q, 0], [T, K]), B),
+        "a block of rows of a product", slice_(matmul(A, B), [Q, 0], [T, M]), matmul(slice_(A, [Q, 0], [T, K]), B)
     ),
     TensorRule(
-        "a block of columns of a product",
-        slice_(matmul(A, B), [0, Q], [N, T]),
-        matmul(A, slice_(B, [0, Q], [K, T])),
+        "a block of columns of a product", slice_(matmul(A, B), [0, Q], [N, T]), matmul(A, slice_(B, [0, Q], [K, T]))
     ),
-    TensorRule(
-        "matmul with zeros beyond the inner axis",
-        matmul(A, B),
-        matmul(pad(A, [0, 0], [0, Q]), pad(B, [0, 0], [Q, 0])),
-        equality=REALS,
+    over_reals(
+        "matmul with zeros beyond the inner axis", matmul(A, B), matmul(pad(A, [0, 0], [0, Q]), pad(B, [0, 0], [Q, 0]))
     ),
-    TensorRule(
+    over_reals(
         "bias as one more column",
         bias(matmul(A, B), input_("c", M), 1),
         matmul(concat(1, A, fill(1, N, 1)), concat(0, B, reshape(input_("c", M), 1, M))),
         at_least(1, M),
-        equality=REALS,
     ),
     ZERO_BIAS,
     TensorRule(
-        "matrix times vector as matmul",
-        dot(A, input_("v", K)),
-        reshape(matmul(A, reshape(input_("v", K), K, 1)), N),
+        "matrix times vector as matmul", dot(A, input_("v", K)), reshape(matmul(A, reshape(input_("v", K), K, 1)), N)
     ),
-    TensorRule(
+    over_reals(
         "batch normalisation into matmul",
         normalised(matmul(A, input_("b", K, OUT)), input_("c", OUT)),
         bias(
@@ -201,45 +155,26 @@ _VALID = [
             sub(input_("c", OUT), mul(input_("mu", OUT), GAIN)),
             1,
         ),
-        equality=REALS,
     ),
-    TensorRule(
+    over_reals(
         "cumulative sum as a product with a triangular matrix",
         cumsum(VECTOR, 0),
         dot(where(lambda i, j: le(j, i), fill(1, N, N), fill(0, N, N)), VECTOR),
-        equality=REALS,
     ),
-    TensorRule(
+    reordered(
         "sum along both axes in any order",
         reduce("sum", reduce("sum", MATRIX, [1]), [0]),
         reduce("sum", reduce("sum", MATRIX, [0]), [0]),
-        equality=ORDER,
     ),
-    TensorRule(
+    reordered(
         "sum of a flattened matrix",
         reduce("sum", reshape(MATRIX, N * M), [0]),
         reduce("sum", MATRIX, [0, 1]),
         at_least(1, M),
-        equality=ORDER,
     ),
-    TensorRule(
-        "sum as a product with ones",
-        reduce("sum", MATRIX, [1]),
-        dot(MATRIX, fill(1, M)),
-        equality=REALS,
-    ),
-    TensorRule(
-        "sum of a reversed vector",
-        reduce("sum", reverse(VECTOR, 0), [0]),
-        reduce("sum", VECTOR, [0]),
-        equality=ORDER,
-    ),
-    TensorRule(
-        "sum of a transposed product",
-        matmul(reverse(A, 1), reverse(B, 0)),
-        matmul(A, B),
-        equality=ORDER,
-    ),
+    over_reals("sum as a product with ones", reduce("sum", MATRIX, [1]), dot(MATRIX, fill(1, M))),
+    reordered("sum of a reversed vector", reduce("sum", reverse(VECTOR, 0), [0]), reduce("sum", VECTOR, [0])),
+    reordered("sum of a transposed product", matmul(reverse(A, 1), reverse(B, 0)), matmul(A, B)),
 ]
 
 RULES = tuple(_VALID)

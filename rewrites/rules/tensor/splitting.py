@@ -14,8 +14,10 @@ from ir_semantics.tensors.operators import concat, map_, reshape, slice_, transp
 from ir_semantics.tensors.reductions import conv, matmul, mean, reduce
 from ir_semantics.tensors.terms import Tensor, input_
 
-from .inputs import OUT, REALS, A, B, C, H, K, M, N, P, Q, S, T, W, along, first, rest
-from .words import at_least, bias, sub, wrong
+from .inputs import SIZES, A, B, along, first, rest
+from .words import at_least, bias, sub, wrong, wrong_over_reals
+
+N, C, H, W, K, S, P, Q, T, OUT, M = SIZES
 
 PAIRS = input_("x", 2 * M, N)
 IMAGE, KERNEL = input_("x", N, C, H, W), input_("w", OUT, C, K, T)
@@ -47,10 +49,7 @@ def band(first: IndexLike, last: IndexLike) -> Tensor:
 
 
 PRODUCT_ROWS = TensorRule(
-    "rows of matmul in two parts",
-    matmul(A, B),
-    concat(0, matmul(first(A, Q), B), matmul(rest(A, Q), B)),
-    le(Q, N),
+    "rows of matmul in two parts", matmul(A, B), concat(0, matmul(first(A, Q), B), matmul(rest(A, Q), B)), le(Q, N)
 )
 PRODUCT_COLUMNS = TensorRule(
     "columns of matmul in two parts",
@@ -98,9 +97,7 @@ POOLED_COLUMNS = {
 }
 ACTIVATION_OF_PARTS = {
     activation: TensorRule(
-        f"{name} of a concatenation",
-        map_(term, x=concat(0, X, Y)),
-        concat(0, map_(term, x=X), map_(term, x=Y)),
+        f"{name} of a concatenation", map_(term, x=concat(0, X, Y)), concat(0, map_(term, x=X), map_(term, x=Y))
     )
     for activation, name, term in (
         ("relu", "relu", relu(variable("x"))),
@@ -137,11 +134,7 @@ _WRONG = [
     wrong(
         "outputs of a dense layer in two parts with one bias",
         dense(ROWS, WEIGHTS, BIAS),
-        concat(
-            1,
-            dense(ROWS, first(WEIGHTS, Q), first(BIAS, Q)),
-            dense(ROWS, rest(WEIGHTS, Q), first(BIAS, OUT - Q)),
-        ),
+        concat(1, dense(ROWS, first(WEIGHTS, Q), first(BIAS, Q)), dense(ROWS, rest(WEIGHTS, Q), first(BIAS, OUT - Q))),
         both(at_least(1, N, C, Q), le(Q + 1, OUT)),
     ),
     wrong(
@@ -168,15 +161,11 @@ _WRONG = [
         ),
         both(at_least(1, N, Q), le(Q + 1, M)),
     ),
-    wrong(
+    wrong_over_reals(
         "layer normalisation of a concatenation along the features",
         sub(ROWS, along(mean(ROWS, [1]), ROWS, 0)),
-        concat(
-            1,
-            *(sub(part, along(mean(part, [1]), part, 0)) for part in (first(ROWS, Q, 1), rest(ROWS, Q, 1))),
-        ),
+        concat(1, *(sub(part, along(mean(part, [1]), part, 0)) for part in (first(ROWS, Q, 1), rest(ROWS, Q, 1)))),
         both(at_least(1, N, Q), le(Q + 1, C)),
-        equality=REALS,
     ),
 ]
 

@@ -11,8 +11,8 @@ from ir_semantics.tensors.operators import concat, reshape, slice_, transpose
 from ir_semantics.tensors.reductions import avg_pool, max_pool, mean, patches, reduce
 from ir_semantics.tensors.terms import Tensor, input_
 
-from .inputs import IMAGE, REALS, C, H, K, M, N, P, Q, S, T, W
-from .words import at_least, wrong
+from .inputs import IMAGE, C, H, K, M, N, P, Q, S, T, W
+from .words import at_least, over_reals, wrong, wrong_over_reals
 
 STRIDES: dict[str, Any] = {"strides": [S, T]}
 WINDOWS = input_("x", N, C, K, Q, H, W)
@@ -37,11 +37,10 @@ MAX_POOL_AS_WINDOWS = TensorRule(
     max_pool(IMAGE, [K, Q], **STRIDES),
     reduce("max", patches(IMAGE, [K, Q], **STRIDES), [2, 3]),
 )
-AVERAGE_POOL_AS_WINDOWS = TensorRule(
+AVERAGE_POOL_AS_WINDOWS = over_reals(
     "average pooling as means over windows",
     avg_pool(IMAGE, [K, Q], **STRIDES),
     mean(patches(IMAGE, [K, Q], **STRIDES), [2, 3]),
-    equality=REALS,
 )
 WINDOWS_AS_MAXIMUM = TensorRule(
     "maxima over windows as a maximum over rows",
@@ -49,12 +48,11 @@ WINDOWS_AS_MAXIMUM = TensorRule(
     reshape(reduce("max", rows_of(WINDOWS), [0]), N, C, H, W),
     at_least(1, N, C, H, W, K, Q),
 )
-WINDOWS_AS_MEAN = TensorRule(
+WINDOWS_AS_MEAN = over_reals(
     "means over windows as a mean over rows",
     mean(WINDOWS, [2, 3]),
     reshape(mean(rows_of(WINDOWS), [0]), N, C, H, W),
     at_least(1, N, C, H, W),
-    equality=REALS,
 )
 MAXIMUM_BY_PAIRS = TensorRule(
     "a maximum over an even number of rows by pairs",
@@ -62,12 +60,11 @@ MAXIMUM_BY_PAIRS = TensorRule(
     reduce("max", reduce("max", paired(PAIRS), [1]), [0]),
     both(at_least(2, M), at_least(1, N)),
 )
-MEAN_BY_PAIRS = TensorRule(
+MEAN_BY_PAIRS = over_reals(
     "a mean over an even number of rows by pairs",
     mean(PAIRS, [0]),
     mean(mean(paired(PAIRS), [1]), [0]),
     both(at_least(2, M), at_least(1, N)),
-    equality=REALS,
 )
 MAXIMUM_OF_ODD_ROWS = TensorRule(
     "a maximum over an odd number of rows with the last row twice",
@@ -81,12 +78,8 @@ MAXIMUM_OF_PAIR = TensorRule(
     reshape(reduce("max", reshape(TWO, 1, 2, N), [1]), N),
     at_least(1, N),
 )
-MEAN_OF_PAIR = TensorRule(
-    "a mean over two rows as one pair",
-    mean(TWO, [0]),
-    reshape(mean(reshape(TWO, 1, 2, N), [1]), N),
-    at_least(1, N),
-    equality=REALS,
+MEAN_OF_PAIR = over_reals(
+    "a mean over two rows as one pair", mean(TWO, [0]), reshape(mean(reshape(TWO, 1, 2, N), [1]), N), at_least(1, N)
 )
 
 _VALID = [
@@ -133,12 +126,11 @@ _WRONG = [
         reduce("max", reduce("max", reshape(concat(0, HALVES[0], HALVES[0]), M, 2, N), [1]), [0]),
         at_least(1, M, N),
     ),
-    wrong(
+    wrong_over_reals(
         "a mean over an odd number of rows with the last row twice",
         mean(ODD, [0]),
         mean(concat(0, ODD, slice_(ODD, [2 * M, 0], [2 * M + 1, N])), [0]),
         at_least(1, M, N),
-        equality=REALS,
         note="a maximum may count a row twice, a mean may not",
     ),
 ]

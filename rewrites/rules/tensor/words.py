@@ -12,11 +12,17 @@ from ir_semantics.tensors.conditions import Condition, both, le
 from ir_semantics.tensors.index import Index, size
 from ir_semantics.tensors.operators import broadcast, map_
 from ir_semantics.tensors.terms import Tensor
+from smt_encodings.claims import Equality
 
 _X, _Y = variable("x"), variable("y")
 
+REALS, ORDER = Equality.OVER_REALS, Equality.UP_TO_REDUCTION_ORDER
+over_reals, reordered = partial(TensorRule, equality=REALS), partial(TensorRule, equality=ORDER)
+"""Rules on real numbers, and rules whose sides have the same sums in another order."""
 wrong, repaired = partial(TensorRule, kind=Kind.WRONG), partial(TensorRule, kind=Kind.REPAIRED)
 """Rules that look right and are wrong, and their repairs."""
+wrong_over_reals, wrong_reordered = partial(wrong, equality=REALS), partial(wrong, equality=ORDER)
+repaired_over_reals = partial(repaired, equality=REALS)
 
 
 def sizes(names: str) -> list[Index]:
