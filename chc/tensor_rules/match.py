@@ -57,6 +57,32 @@ SHORT = range(9)
 """Extents of sums that may be written out."""
 
 
+def _names(left: Family, right: Family) -> Map:
+    """The variables of one family as those of another one, in their order."""
+    return {v: Index({(w,): 1}) for (v, _), (w, _) in zip(left.bound, right.bound, strict=True)}
+
+
+def _renamed(family: Family, like: Family) -> Family:
+    """A family with the names of another one's variables."""
+    plain = substitute_family(Family((), family.guard, family.coefficient, family.powers), _names(family, like))
+    return replace(plain, bound=like.bound, powers=tuple(sorted(plain.powers, key=lambda p: str(p[0]))))
+
+
+def _alike(value: Value) -> list[int]:
+    """For each family of a sum, the first one that differs from it in names of variables and the coefficient alone."""
+    places: list[int] = []
+    for number, f in enumerate(value):
+        places.append(number)
+        for earlier in dict.fromkeys(places[:-1]):
+            like = value[earlier]
+            if [e for _, e in f.bound] == [e for _, e in like.bound] and f.bound:
+                other = _renamed(f, like)
+                if (other.guard, dict(other.powers)) == (like.guard, dict(like.powers)):
+                    places[-1] = earlier
+                    break
+    return places
+
+
 @dataclass(frozen=True)
 class Piece:
     """A map from points of a left family to points of a right one; see the module's text."""
@@ -84,6 +110,10 @@ class Matcher:
         at = context.hypotheses
         if left == right:
             return same(at, self.elements.value(left))
+        if self.laws is Laws.RING and any(len(_alike(v)) > len(set(_alike(v))) for v in (left, right)):
+            (one, first), (other, last) = (self._together(v, context) for v in (left, right))
+            between = self.values(one, other, context)
+            return between and chain(at, first, between, (last, True))
         if (equal_sums := self.sums(left, right, context)) is not None:
             return equal_sums
         others: list[tuple[Value, Value]] = []
@@ -96,6 +126,23 @@ class Matcher:
                 first, last = (self._written_out(*pair, context) for pair in ((left, one), (right, other)))
                 return chain(at, first, equal_sums, (last, True))
         return None
+
+    def _together(self, value: Value, context: Context) -> tuple[Value, Step]:
+        """A sum in which families that differ in names of variables are one, and the step that leads there."""
+        at, places = context.hypotheses, _alike(value)
+        renamed = [_renamed(f, value[place]) for f, place in zip(value, places, strict=True)]
+        start, end = (joined("sum", list(map(self.elements.family, fs)), self.elements.zero) for fs in (value, renamed))
+        premises, data = list[Step](), []
+        for number, (f, other) in enumerate(zip(value, renamed, strict=True)):
+            there, back = _names(other, f), _names(f, other)
+            here = context.under(f.guard, ranges=f.bound)
+            body, image = (self.elements.product(e.coefficient, e.powers) for e in (f, other))
+            premises.append(self.normaliser.arithmetic(here, body, substitute_element(image, there)))
+            data.append((number, number, there, back))
+        facts = self.normaliser.divisors_at(context)
+        moved = step("bijection", at, start, end, *facts, *premises, data=tuple(data))
+        total = merged(renamed)
+        return total, chain(at, moved, self.normaliser.arithmetic(context, end, self.elements.value(total)))
 
     def _unrolled(self, value: Value) -> Value:
         """Sums over a few constant values of a variable, written out."""

@@ -94,6 +94,8 @@ class Reals:
         if op in ("log", "sqrt") and _negative(args[0]):
             raise NoValue(f"{op} of {args[0]}")
         exact = OPERATORS[op].exact
+        if op == "sqrt" and not isinstance(args[0], float):
+            return _enclosed(op, [_interval(args[0])])
         if exact is None:
             raise Undefined(f"{op} has no value on exact numbers")
         if all(isinstance(a, Fraction) for a in args):

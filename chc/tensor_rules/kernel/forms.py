@@ -224,8 +224,12 @@ class Forms:
 
     def nonzero(self, element: Element, at: Hypotheses) -> bool:
         """Whether an element that has a value is not 0."""
+        return self._stated(element, at) or self.real(element, at, positive=True)
+
+    def _stated(self, element: Element, at: Hypotheses) -> bool:
+        """Whether an element is stated to have a value other than 0."""
         known = (f.left for f in self.facts if all(h in at for h in f.hypotheses))
-        return any(element in _factors(fact) for fact in known) or self.real(element, at, positive=True)
+        return any(element in _factors(fact) for fact in known)
 
     def real(self, element: Element, at: Hypotheses, *, positive: bool = False) -> bool:
         """Whether an element is a real number, or a positive one; what that needs is asked."""
@@ -240,6 +244,8 @@ class Forms:
                 return self.ring
             case Apply("exp", (a,)):
                 return self.real(a, at)
+            case Apply("sqrt", (a,)):  # of a finite number it is one that is not negative, where it has a value
+                return self._stated(element, at) and self.real(a, at)
             case Apply("div", (a, b)):
                 numbers = all(self.real(x, at, positive=positive) for x in (a, b))
                 return numbers and (positive or self.nonzero(b, at))

@@ -458,6 +458,15 @@ def divisors() -> Iterator[tuple[str, bool, Step]]:
     yield "an infinity", False, _fact(op("div", EMPTY, EMPTY), number(1), infinite)
     above = op("mul", op("div", X, EMPTY), op("div", number(1), op("div", number(1), EMPTY)))
     yield "an infinity below", False, _fact(above, op("mul", op("div", X, EMPTY), EMPTY), infinite)
+    for name, right, of, stated in (
+        ("a root", True, X, X),
+        ("another root", False, X, Y),
+        ("a root of an infinity", False, over("e.2", N, at("x", "e.2"), "min"), None),
+    ):
+        root, known = op("sqrt", of), op("sqrt", of if stated is None else stated)
+        fact = Step("divisor of the left side", (), known, None, (same(known),))
+        above = op("add", op("div", X, known), op("div", op("mul", root, Y), root))
+        yield name, right, _fact(above, op("add", op("div", X, known), Y), fact)
     strict = Step("divisor of the left side", (), Y, None, (same(Y, [le(1, N)]),))
     yield "a premise with more hypotheses", False, _fact(op("div", Y, Y), number(1), strict)
     narrow = Step("divisor of the left side", extended((), le(1, N)), Y, None, (same(Y),))

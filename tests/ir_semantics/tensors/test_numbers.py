@@ -67,7 +67,8 @@ def test_infinities(op: str, args: tuple[Fraction | float, ...], value: object) 
         ("mul", (Fraction(0), INFINITY)),
         ("div", (Fraction(1), Fraction(0))),
         ("div", (INFINITY, INFINITY)),
-        ("sqrt", (Fraction(2),)),
+        ("sqrt", (Fraction(-2),)),
+        ("log", (Fraction(2),)),
         ("div", (Fraction(1), Interval(Fraction(-1), Fraction(1)))),
         ("lt", (Fraction(0), Interval(Fraction(-1), Fraction(1)))),
     ],
@@ -86,6 +87,14 @@ def test_enclosures_stay_around_the_value() -> None:
     quotient = REALS.apply("div", [b, a])
     assert isinstance(quotient, Interval)
     assert quotient == Interval(Fraction(-3), Fraction(1, 2))
+
+
+@given(FRACTIONS, FRACTIONS)
+def test_roots_are_enclosed(x: Fraction, y: Fraction) -> None:
+    root = REALS.apply("sqrt", [x * x])
+    assert not apart(root, abs(x))
+    assert apart(root, abs(x) + Fraction(1, 10**9))
+    assert not apart(REALS.apply("mul", [root, REALS.apply("sqrt", [y * y])]), abs(x * y))
 
 
 def test_numbers_that_differ_by_little_are_shown_to_differ() -> None:
