@@ -62,3 +62,60 @@ class IntegerSet:
     dimensions: int
     symbols: int
     constraints: tuple[tuple[Expression, bool], ...]
+
+
+def negated(expression: Expression) -> Expression:
+    """Minus the expression; constants and constant factors change their sign."""
+    match expression:
+        case Constant(value):
+            return Constant(-value)
+        case Binary("*", left, Constant(value)):
+            return Binary("*", left, Constant(-value))
+    return Binary("*", expression, Constant(-1))
+
+
+def text_of_map(affine_map: AffineMap) -> str:
+    """The map as MLIR prints it between ``<`` and ``>``."""
+    results = ", ".join(map(_text, affine_map.results))
+    return f"{_variables(affine_map.dimensions, affine_map.symbols)} -> ({results})"
+
+
+def text_of_set(integer_set: IntegerSet) -> str:
+    """The set as MLIR prints it between ``<`` and ``>``."""
+    constraints = [f"{_text(e)} {'==' if is_equality else '>='} 0" for e, is_equality in integer_set.constraints]
+    return f"{_variables(integer_set.dimensions, integer_set.symbols)} : ({', '.join(constraints)})"
+
+
+def _variables(dimensions: int, symbols: int) -> str:
+    text = f"({', '.join(f'd{i}' for i in range(dimensions))})"
+    return text + f"[{', '.join(f's{i}' for i in range(symbols))}]" if symbols else text
+
+
+def _text(expression: Expression, inside: bool = False) -> str:
+    """The expression, in parentheses if it is a binary one ``inside`` of an operator that binds more tightly."""
+    match expression:
+        case Dimension(position):
+            return f"d{position}"
+        case Symbol(position):
+            return f"s{position}"
+        case Constant(value):
+            return str(value)
+        case Binary("+", left, right):
+            text = _text(left) + _added(right)
+        case Binary("*", left, Constant(-1)):
+            text = "-" + _text(left, inside=True)
+        case Binary(operator, left, right):
+            text = f"{_text(left, inside=True)} {operator} {_text(right, inside=True)}"
+    return f"({text})" if inside else text
+
+
+def _added(expression: Expression) -> str:
+    """The right-hand side of a sum, as a subtraction if it is negative."""
+    match expression:
+        case Constant(value) if value < 0:
+            return f" - {-value}"
+        case Binary("*", left, Constant(-1)):
+            return f" - {_text(left, inside=isinstance(left, Binary) and left.operator == '+')}"
+        case Binary("*", left, Constant(value)) if value < -1:
+            return f" - {_text(left, inside=True)} * {-value}"
+    return f" + {_text(expression)}"

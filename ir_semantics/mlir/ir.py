@@ -17,13 +17,15 @@ from .floats import WIDTHS
 Shape: TypeAlias = tuple[int | None, ...]
 """Sizes; None where a size is dynamic (``?``)."""
 
+Signedness: TypeAlias = Literal["signless", "signed", "unsigned"]
+
 
 @dataclass(frozen=True, slots=True)
 class IntegerType:
     """``i8``, ``si8`` or ``ui8``."""
 
     width: int
-    signedness: Literal["signless", "signed", "unsigned"] = "signless"
+    signedness: Signedness = "signless"
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +250,8 @@ class DenseResource:
 class SparseElements:
     """``sparse<indices, values>``: elements that are not listed are zero (of floats, +0).
 
-    ``indices`` are i64: one row of subscripts for each of the values; both may be splats.
+    ``indices`` are i64: one row of subscripts for each of the values; both may be splats.  Of equal rows the first
+    counts.
     """
 
     type: TensorType | VectorType
