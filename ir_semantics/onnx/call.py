@@ -107,6 +107,12 @@ class Call:
             raise self.fail(f"{what} must be integers, not {value.dtype}")
         return [int(v) for v in value.reshape(-1)]
 
+    def listed(self, name: str, since: int) -> list[int] | None:
+        """Integers that are an attribute before an opset, and the second operand since; None where they are absent."""
+        if self.opset < since:
+            return self.integers(name)
+        return self.static_ints(1, f"the {name}") if self.has(1) else None
+
     def static_number(self, position: int, what: str) -> Any:
         """The one element of an operand that must be constant."""
         value = self.static(position, what)

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import partial, reduce
 
 import numpy as np
 
 from .call import Call, converts
 from .dtypes import dtype_of, name_of
 
-_UNARY = {
+_PLAIN = {
     **{n: n.lower() for n in ("Abs", "Exp", "Log", "Sqrt", "Floor", "Ceil", "Round", "Sign", "Neg", "Reciprocal")},
     **{n: n.lower() for n in ("Sin", "Cos", "Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Asinh", "Acosh", "Atanh")},
     **{n: n.lower() for n in ("Tanh", "Erf", "Relu", "Sigmoid", "Softplus", "Softsign", "Mish", "Not")},
     "BitwiseNot": "bit_not",
     "IsNaN": "is_nan",
     "HardSwish": "hard_swish",
+    "Det": "determinant",
 }
 
-_BINARY = {
+_BROADCAST = {
     "Add": "add",
     "Sub": "sub",
     "Mul": "mul",
@@ -31,7 +32,15 @@ _BINARY = {
     "BitwiseOr": "bit_or",
     "BitwiseXor": "bit_xor",
     "PRelu": "prelu",
+    "Where": "where",
 }
+
+_BY_KIND = {"Div": ("int", "quotient", "div"), "Equal": ("bool", "same_truth", "equal")}
+"""The operator for elements of one kind, and that for the others."""
+
+_EXCHANGED = {"Greater": "less", "GreaterOrEqual": "less_equal"}
+
+_FOLDED = {"Max": "maximum", "Min": "minimum", "Sum": "add", "Mean": "add"}
 
 _WITH_FLOATS = {
     "Elu": ("elu", {"alpha": 1.0}),
@@ -45,26 +54,31 @@ _WITH_FLOATS = {
 }
 
 
-@converts(*_UNARY)
-def _unary(call: Call) -> int:
-    return call.add(_UNARY[call.operator], call.operand(0))
+@converts(*_PLAIN)
+def _plain(call: Call) -> int:
+    return call.add(_PLAIN[call.operator], *call.all())
 
 
-@converts(*_BINARY)
-def _binary(call: Call) -> int:
-    return call.apply(_BINARY[call.operator], call.operand(0), call.operand(1))
+@converts(*_BROADCAST)
+def _broadcast(call: Call) -> int:
+    return call.apply(_BROADCAST[call.operator], *call.all())
+
+
+@converts(*_BY_KIND)
+def _by_kind(call: Call) -> int:
+    kind, operator, other = _BY_KIND[call.operator]
+    return call.apply(operator if call.kind() == kind else other, *call.all())
+
+
+@converts(*_EXCHANGED)
+def _exchanged(call: Call) -> int:
+    return call.apply(_EXCHANGED[call.operator], call.operand(1), call.operand(0))
 
 
 @converts(*_WITH_FLOATS)
 def _with_floats(call: Call) -> int:
     operator, defaults = _WITH_FLOATS[call.operator]
     return call.add(operator, call.operand(0), **{n: call.real(n, d) for n, d in defaults.items()})
-
-
-@converts("Div")
-def _div(call: Call) -> int:
-    operator = "quotient" if call.kind() == "int" else "div"
-    return call.apply(operator, call.operand(0), call.operand(1))
 
 
 @converts("Mod")
@@ -88,49 +102,19 @@ def _pow(call: Call) -> int:
     return call.cast(call.apply("pow", call.cast(x, wide), call.cast(y, wide)), call.dtype(0))
 
 
-@converts("Equal")
-def _equal(call: Call) -> int:
-    operator = "same_truth" if call.kind() == "bool" else "equal"
-    return call.apply(operator, call.operand(0), call.operand(1))
-
-
-@converts("Greater")
-def _greater(call: Call) -> int:
-    return call.apply("less", call.operand(1), call.operand(0))
-
-
-@converts("GreaterOrEqual")
-def _greater_or_equal(call: Call) -> int:
-    return call.apply("less_equal", call.operand(1), call.operand(0))
-
-
-@converts("Max", "Min", "Sum")
-def _variadic(call: Call) -> int:
-    operator = {"Max": "maximum", "Min": "minimum", "Sum": "add"}[call.operator]
-    return reduce(lambda a, b: call.apply(operator, a, b), call.all())
-
-
-@converts("Mean")
-def _mean(call: Call) -> int:
-    total = reduce(lambda a, b: call.apply("add", a, b), call.all())
-    return call.apply("div", total, call.literal(len(call.operands)))
-
-
-@converts("Where")
-def _where(call: Call) -> int:
-    return call.apply("where", call.operand(0), call.operand(1), call.operand(2))
+@converts(*_FOLDED)
+def _folded(call: Call) -> int:
+    total = reduce(partial(call.apply, _FOLDED[call.operator]), call.all())
+    return call.apply("div", total, call.literal(len(call.operands))) if call.operator == "Mean" else total
 
 
 @converts("Clip")
 def _clip(call: Call) -> int:
     x = call.operand(0)
-    bounds: list[int | None] = []
     if call.opset < 11:
-        for name in ("min", "max"):
-            bounds.append(call.literal(call.real(name, 0.0)) if name in call.attributes else None)
+        low, high = (call.literal(call.real(n, 0.0)) if n in call.attributes else None for n in ("min", "max"))
     else:
-        bounds = [call.operand(i) if call.has(i) else None for i in (1, 2)]
-    low, high = bounds
+        low, high = (call.operand(i) if call.has(i) else None for i in (1, 2))
     if low is not None and high is not None:
         return call.apply("clamp", x, low, high)
     if low is not None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
@@ -83,8 +84,9 @@ def add_bias(call: Call, x: int, position: int) -> int:
     if not call.has(position):
         return x
     bias = call.operand(position)
-    rank = len(call.b.shape(x))
-    return call.apply("add", x, words.reshape(call.b, bias, [1, call.b.shape(bias)[0], *[1] * (rank - 2)]))
+    return call.apply(
+        "add", x, words.reshape(call.b, bias, [1, call.b.shape(bias)[0], *[1] * (len(call.b.shape(x)) - 2)])
+    )
 
 
 @converts("Conv")
@@ -148,25 +150,29 @@ def _average_pool(call: Call) -> int:
 
 @converts("LpPool")
 def _lp_pool(call: Call) -> int:
-    x, p = call.operand(0), call.integer("p", 2)
     around = windows(call, call.shape()[2:], call.integers("kernel_shape") or [], pooling=True)
     channels = call.shape()[1]
-    powers = call.apply("pow", call.add("abs", x), call.literal(p))
-    ones = call.constant(np.ones((channels, 1, *around.kernel), call.dtype()))
-    total = call.add("conv", powers, ones, groups=channels, **around.attributes())
-    return call.apply("pow", total, call.literal(1 / p))
+
+    def total(powers: int) -> int:
+        ones = call.constant(np.ones((channels, 1, *around.kernel), call.dtype()))
+        return call.add("conv", powers, ones, groups=channels, **around.attributes())
+
+    return _lp(call, total)
 
 
 @converts("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
 def _global_pool(call: Call) -> int:
     x, axes = call.operand(0), list(range(2, len(call.shape())))
-    if call.operator == "GlobalMaxPool":
-        return words.reduce(call.b, "reduce_max", x, axes, True)
-    if call.operator == "GlobalAveragePool":
-        return words.reduce(call.b, "mean", x, axes, True)
+    if call.operator == "GlobalLpPool":
+        return _lp(call, lambda powers: words.reduce(call.b, "reduce_sum", powers, axes, True))
+    return words.reduce(call.b, "reduce_max" if call.operator == "GlobalMaxPool" else "mean", x, axes, True)
+
+
+def _lp(call: Call, total: Callable[[int], int]) -> int:
+    """The root of a sum of powers of magnitudes."""
     p = call.integer("p", 2)
-    powers = call.apply("pow", call.add("abs", x), call.literal(p))
-    return call.apply("pow", words.reduce(call.b, "reduce_sum", powers, axes, True), call.literal(1 / p))
+    powers = call.apply("pow", call.add("abs", call.operand(0)), call.literal(p))
+    return call.apply("pow", total(powers), call.literal(1 / p))
 
 
 @converts("BatchNormalization", note="inference only")
@@ -204,36 +210,27 @@ def _stash(call: Call) -> str:
     return "float64" if call.integer("stash_type", 1) == 11 or call.dtype() == "float64" else "float32"
 
 
-@converts("LayerNormalization")
+@converts("LayerNormalization", "RMSNormalization")
 def _layer_norm(call: Call) -> int | list[int]:
-    if any(call.outputs[1:]):
-        return _layer_norm_outputs(call)
-    rank, wide = len(call.shape()), _stash(call)
+    rank, wide, b = len(call.shape()), _stash(call), call.b
     axes = tuple(range(call.axis(call.integer("axis", -1), rank), rank))
     operands = [call.cast(x, wide) for x in call.operands if x is not None]
-    return call.cast(call.add("layer_norm", *operands, axes=axes, epsilon=call.real("epsilon", 1e-5)), call.dtype())
-
-
-def _layer_norm_outputs(call: Call) -> list[int]:
-    """With the mean and the inverse deviation as outputs, which only training reads."""
-    rank, wide, b = len(call.shape()), _stash(call), call.b
-    axes = list(range(call.axis(call.integer("axis", -1), rank), rank))
-    operands = [call.cast(x, wide) for x in call.operands if x is not None]
+    operator = {"LayerNormalization": "layer_norm", "RMSNormalization": "rms_norm"}[call.operator]
     epsilon = call.real("epsilon", 1e-5)
-    y = call.cast(call.add("layer_norm", *operands, axes=tuple(axes), epsilon=epsilon), call.dtype())
-    mean = words.reduce(b, "mean", operands[0], axes, True)
-    centred = call.apply("sub", operands[0], mean)
-    variance = words.reduce(b, "mean", b.add("mul", centred, centred), axes, True)
+    y = call.cast(call.add(operator, *operands, axes=axes, epsilon=epsilon), call.dtype())
+    if operator == "rms_norm" or not any(call.outputs[1:]):
+        return y
+    # the mean and the inverse deviation, which only training reads
+    mean, _, variance = _moments(call, operands[0], axes)
     deviation = b.add("sqrt", call.apply("add", variance, call.literal(epsilon, wide)))
     return [y, mean, b.add("reciprocal", deviation)][: len(call.outputs)]
 
 
-@converts("RMSNormalization")
-def _rms_norm(call: Call) -> int:
-    rank, wide = len(call.shape()), _stash(call)
-    axes = tuple(range(call.axis(call.integer("axis", -1), rank), rank))
-    operands = [call.cast(x, wide) for x in call.operands if x is not None]
-    return call.cast(call.add("rms_norm", *operands, axes=axes, epsilon=call.real("epsilon", 1e-5)), call.dtype())
+def _moments(call: Call, x: int, axes: Sequence[int]) -> tuple[int, int, int]:
+    """The mean along axes, which are kept, the differences from it, and the mean of their squares."""
+    mean = words.reduce(call.b, "mean", x, axes, True)
+    centred = call.apply("sub", x, mean)
+    return mean, centred, words.reduce(call.b, "mean", call.add("mul", centred, centred), axes, True)
 
 
 @converts("LpNormalization")
@@ -251,10 +248,8 @@ def _lp_norm(call: Call) -> int:
 @converts("MeanVarianceNormalization")
 def _mean_variance(call: Call) -> int:
     axes = call.axes(call.integers("axes", [0, 2, 3]) or [], len(call.shape()))
-    x, b = call.operand(0), call.b
-    centred = call.apply("sub", x, words.reduce(b, "mean", x, axes, True))
-    variance = words.reduce(b, "mean", b.add("mul", centred, centred), axes, True)
-    return call.apply("div", centred, call.apply("add", b.add("sqrt", variance), call.literal(1e-9)))
+    _, centred, variance = _moments(call, call.operand(0), axes)
+    return call.apply("div", centred, call.apply("add", call.add("sqrt", variance), call.literal(1e-9)))
 
 
 @converts("LRN")
@@ -269,8 +264,7 @@ def _softmax(call: Call) -> int:
     if call.opset >= 13:
         return _along(call, x, call.axis(call.integer("axis", -1), len(shape)))
     axis = call.axis(call.integer("axis", 1), len(shape))  # until opset 12: all axes from this one on together
-    rows = int(np.prod(shape[:axis], dtype=np.int64))
-    flat = words.reshape(call.b, x, [rows, int(np.prod(shape[axis:], dtype=np.int64))])
+    flat = words.reshape(call.b, x, [prod(shape[:axis]), prod(shape[axis:])])
     return words.reshape(call.b, _along(call, flat, 1), shape)
 
 
@@ -284,8 +278,3 @@ def _along(call: Call, x: int, axis: int) -> int:
     powers = b.add("exp", words.apply(b, "sub", x, words.reduce(b, "reduce_max", x, [axis], True)))
     total = words.reduce(b, "reduce_sum", b.add("cast", powers, to="float32"), [axis], True)
     return words.apply(b, "div", powers, b.add("cast", total, to="float16"))
-
-
-@converts("Det")
-def _determinant(call: Call) -> int:
-    return call.add("determinant", call.operand(0))

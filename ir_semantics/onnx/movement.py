@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from math import prod
 
 import numpy as np
 
@@ -32,10 +33,10 @@ def _reshape(call: Call) -> int:
         if any(d == 0 and j >= len(shape) for j, d in enumerate(target)):
             raise call.fail(f"a 0 in the shape {target} must stand for an axis of {list(shape)}")
         target = [shape[j] if d == 0 else d for j, d in enumerate(target)]
-    elements = int(np.prod(shape, dtype=np.int64))
+    elements = prod(shape)
     if target.count(-1) > 1 or any(d < -1 for d in target):
         raise call.fail(f"the shape must have no negative extent but one -1, not {target}")
-    rest = int(np.prod([d for d in target if d != -1], dtype=np.int64))
+    rest = prod(d for d in target if d != -1)
     if -1 in target:
         if rest == 0 or elements % rest:
             raise call.fail(f"the shape {target} must fit the {elements} elements of {list(shape)}")
@@ -50,20 +51,12 @@ def _flatten(call: Call) -> int:
     shape = call.shape()
     axis = call.integer("axis", 1)
     axis = call.axis(axis, len(shape)) if axis < 0 else call.axis(axis, len(shape) + 1)
-    rows = int(np.prod(shape[:axis], dtype=np.int64))
-    return words.reshape(call.b, call.operand(0), [rows, int(np.prod(shape[axis:], dtype=np.int64))])
-
-
-def _axes(call: Call, since: int, what: str) -> list[int] | None:
-    """Axes as an attribute before an opset, as an operand since; None where they are not given."""
-    if call.opset < since:
-        return call.integers("axes")
-    return call.static_ints(1, what) if call.has(1) else None
+    return words.reshape(call.b, call.operand(0), [prod(shape[:axis]), prod(shape[axis:])])
 
 
 @converts("Squeeze")
 def _squeeze(call: Call) -> int:
-    shape, listed = call.shape(), _axes(call, 13, "the axes")
+    shape, listed = call.shape(), call.listed("axes", 13)
     axes = [j for j, d in enumerate(shape) if d == 1] if listed is None else call.axes(listed, len(shape))
     if any(shape[a] != 1 for a in axes):
         raise call.fail(f"axes that are removed must have the extent 1; {list(shape)} has others at {axes}")
@@ -72,7 +65,7 @@ def _squeeze(call: Call) -> int:
 
 @converts("Unsqueeze")
 def _unsqueeze(call: Call) -> int:
-    listed = _axes(call, 13, "the axes")
+    listed = call.listed("axes", 13)
     if listed is None:
         raise call.fail("axes must be given")
     rest = list(call.shape())
@@ -101,7 +94,7 @@ def _concat(call: Call) -> int:
 def _split(call: Call) -> list[int | None]:
     axis = call.axis(call.integer("axis", 0), len(call.shape()))
     extent, count = call.shape()[axis], len(call.outputs)
-    sizes = call.integers("split") if call.opset < 13 else call.static_ints(1, "the split") if call.has(1) else None
+    sizes = call.listed("split", 13)
     if sizes is None:
         parts = call.integer("num_outputs", count) if call.opset >= 18 else count
         each = -(-extent // parts)
@@ -213,21 +206,21 @@ def _indices(call: Call, position: int, extent: int) -> int:
         if value.size and not (-extent <= value.min() and value.max() < extent):
             raise call.fail(f"indices must be in {-extent} .. {extent - 1}, not {value.min()} .. {value.max()}")
         return call.constant(np.where(value < 0, value + extent, value).astype(np.int64))
+    return _from_end(call, indices, extent)
+
+
+def _from_end(call: Call, indices: int, extent: int) -> int:
+    """Indices plus the extent where they are negative."""
     indices = call.cast(indices, "int64")
     negative = call.apply("less", indices, call.literal(0, "int64"))
     return call.apply("where", negative, call.apply("add", indices, call.literal(extent, "int64")), indices)
 
 
-@converts("Gather")
+@converts("Gather", "GatherElements")
 def _gather(call: Call) -> int:
     axis = call.axis(call.integer("axis", 0), len(call.shape()))
-    return call.add("gather", call.operand(0), _indices(call, 1, call.shape()[axis]), axis=axis)
-
-
-@converts("GatherElements")
-def _gather_elements(call: Call) -> int:
-    axis = call.axis(call.integer("axis", 0), len(call.shape()))
-    return call.add("gather_elements", call.operand(0), _indices(call, 1, call.shape()[axis]), axis=axis)
+    operator = "gather" if call.operator == "Gather" else "gather_elements"
+    return call.add(operator, call.operand(0), _indices(call, 1, call.shape()[axis]), axis=axis)
 
 
 @converts("GatherND")
@@ -238,8 +231,7 @@ def _gather_nd(call: Call) -> int:
 @converts("ScatterElements", "Scatter")
 def _scatter_elements(call: Call) -> int:
     axis = call.axis(call.integer("axis", 0), len(call.shape()))
-    reduction = call.text("reduction", "none")
-    return call.add("scatter_elements", *call.all(), axis=axis, reduction=reduction)
+    return call.add("scatter_elements", *call.all(), axis=axis, reduction=call.text("reduction", "none"))
 
 
 @converts("ScatterND")
@@ -304,13 +296,7 @@ def _one_hot(call: Call) -> int:
     depth = int(call.static_number(1, "the depth"))
     rank = len(call.shape())
     axis = call.axis(call.integer("axis", -1), rank + 1)
-    indices = call.cast(call.operand(0), "int64")
-    wrapped = call.apply(
-        "where",
-        call.apply("less", indices, call.literal(0, "int64")),
-        call.apply("add", indices, call.literal(depth, "int64")),
-        indices,
-    )
+    wrapped = _from_end(call, call.operand(0), depth)
     call.room(depth, *call.shape())
     column = words.reshape(call.b, wrapped, [*call.shape()[:axis], 1, *call.shape()[axis:]])
     positions = call.constant(np.arange(depth).reshape([-1 if j == axis else 1 for j in range(rank + 1)]))
@@ -357,10 +343,6 @@ def _constant(call: Call) -> int:
     return call.constant(np.asarray(value, dtype))
 
 
-def _chosen(call: Call, positions: Array, x: int, axis: int) -> int:
-    return call.add("gather", x, call.constant(positions.astype(np.int64)), axis=axis)
-
-
 @converts("Compress", note="only where the condition is constant: the result's shape depends on it")
 def _compress(call: Call) -> int:
     x = call.operand(0)
@@ -368,8 +350,8 @@ def _compress(call: Call) -> int:
     if "axis" in call.attributes:
         axis = call.axis(call.integer("axis"), len(call.shape()))
     else:
-        x, axis = words.reshape(call.b, x, [int(np.prod(call.shape(), dtype=np.int64))]), 0
-    return _chosen(call, np.flatnonzero(condition), x, axis)
+        x, axis = words.reshape(call.b, x, [prod(call.shape())]), 0
+    return call.add("gather", x, call.constant(np.flatnonzero(condition).astype(np.int64)), axis=axis)
 
 
 @converts("NonZero", note="only of constants: the result's shape depends on the data")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
+from math import prod
 
 from ir_semantics.graph import words
 
 from .call import Call, converts
 from .dtypes import dtype_of
-from .layers import convolve
+from .layers import add_bias, convolve
 from .reductions import matmul
 
 
@@ -16,7 +16,7 @@ def _spread(call: Call, value: int, x: int, axis: int, block: int) -> int:
     """Scales or zero points as a tensor that broadcasts with ``x``: one number, one by channel, or one by block."""
     b = call.b
     shape, own = b.shape(x), b.shape(value)
-    if int(np.prod(own, dtype=np.int64)) == 1 and len(own) <= 1:
+    if prod(own) == 1 and len(own) <= 1:
         return words.reshape(b, value, [])
     if not block:
         if own != (shape[axis],):
@@ -55,29 +55,34 @@ def _quantize(call: Call) -> int:
     call.ignore("saturate")  # for 8-bit floats
     if call.integer("precision", 0) not in (0, 1):
         raise call.fail("the attribute precision must be 0 or 1 (binary32)")
-    x, axis, block = call.operand(0), call.integer("axis", 1), call.integer("block_size", 0)
-    stated = call.integer("output_dtype", 0)
-    target = dtype_of(stated) if stated else call.dtype(2) if call.has(2) else "uint8"
+    target = _target(call, call.dtype(2) if call.has(2) else "uint8")
     if target is None or not target.startswith(("int", "uint")):
         raise call.fail("quantisation must be to integers")
-    axis = call.axis(axis, len(call.shape())) if len(call.shape()) > 1 else 0
     wide = "float32" if call.dtype(1) == "float16" or call.kind() == "int" else call.dtype(1)
-    scale = _spread(call, call.cast(call.operand(1), wide), x, axis, block)
-    zero = _spread(call, call.operand(2), x, axis, block) if call.has(2) else None
-    return quantise(call, call.cast(x, wide), scale, zero, target)
+    scale, zero = _parameters(call, call.cast(call.operand(1), wide))
+    return quantise(call, call.cast(call.operand(0), wide), scale, zero, target)
+
+
+def _target(call: Call, default: str) -> str | None:
+    """The type of the result; None where the IR does not have it."""
+    stated = call.integer("output_dtype", 0)
+    return dtype_of(stated) if stated else default
+
+
+def _parameters(call: Call, scale: int) -> tuple[int, int | None]:
+    """Scale and zero point, which broadcast with the first operand."""
+    x, axis, block = call.operand(0), call.integer("axis", 1), call.integer("block_size", 0)
+    axis = call.axis(axis, len(call.shape())) if len(call.shape()) > 1 else 0
+    spread = _spread(call, scale, x, axis, block)
+    return spread, _spread(call, call.operand(2), x, axis, block) if call.has(2) else None
 
 
 @converts("DequantizeLinear", note="from integers")
 def _dequantize(call: Call) -> int:
-    x, axis, block = call.operand(0), call.integer("axis", 1), call.integer("block_size", 0)
-    stated = call.integer("output_dtype", 0)
-    target = dtype_of(stated) if stated else call.dtype(1)
+    target = _target(call, call.dtype(1))
     if target is None or call.kind() != "int":
         raise call.fail("dequantisation must be from integers to floats")
-    axis = call.axis(axis, len(call.shape())) if len(call.shape()) > 1 else 0
-    scale = _spread(call, call.operand(1), x, axis, block)
-    zero = _spread(call, call.operand(2), x, axis, block) if call.has(2) else None
-    return call.cast(dequantise(call, x, scale, zero), target)
+    return call.cast(dequantise(call, call.operand(0), *_parameters(call, call.operand(1))), target)
 
 
 def _centred(call: Call, position: int, zero: int, axis: int | None) -> int:
@@ -121,7 +126,7 @@ def _requantise(call: Call, total: int, scales: tuple[int, int, int], zero: int,
 @converts("QLinearMatMul", note="with one scale for each tensor")
 def _qlinear_matmul(call: Call) -> int:
     for position in (1, 2, 4, 5, 6, 7):
-        if int(np.prod(call.shape(position), dtype=np.int64)) != 1:
+        if prod(call.shape(position)) != 1:
             raise call.fail("scales and zero points must be one for each tensor")
     total = matmul(call, _centred(call, 0, 2, None), _centred(call, 3, 5, None))
     return _requantise(call, total, (1, 4, 6), 7, False)
@@ -130,9 +135,4 @@ def _qlinear_matmul(call: Call) -> int:
 @converts("QLinearConv")
 def _qlinear_conv(call: Call) -> int:
     total = convolve(call, _centred(call, 0, 2, None), _centred(call, 3, 5, 0))
-    if call.has(8):
-        bias = call.operand(8)
-        rank = len(call.b.shape(total))
-        shaped = words.reshape(call.b, bias, [1, call.b.shape(bias)[0], *[1] * (rank - 2)])
-        total = call.apply("add", total, shaped)
-    return _requantise(call, total, (1, 4, 6), 7, True)
+    return _requantise(call, add_bias(call, total, 8), (1, 4, 6), 7, True)

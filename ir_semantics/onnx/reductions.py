@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-
-import numpy as np
+from math import prod
 
 from ir_semantics.graph import words
 
@@ -16,18 +15,10 @@ _REDUCTIONS = ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", 
 @converts(*(f"Reduce{name}" for name in _REDUCTIONS))
 def _reduce(call: Call) -> int:
     rank, keep = len(call.shape()), bool(call.integer("keepdims", 1))
-    if call.opset < (13 if call.operator == "ReduceSum" else 18):
-        listed = call.integers("axes")
-        nothing = False
-    else:
-        listed = call.static_ints(1, "the axes") if call.has(1) else None
-        nothing = bool(call.integer("noop_with_empty_axes", 0))
-    if not listed and nothing:
-        axes: list[int] = []
-    else:
-        axes = call.axes(listed, rank) if listed else list(range(rank))
-    name = call.operator.removeprefix("Reduce")
-    x = call.operand(0)
+    name, x, since = call.operator.removeprefix("Reduce"), call.operand(0), 13 if call.operator == "ReduceSum" else 18
+    listed = call.listed("axes", since)
+    nothing = call.opset >= since and bool(call.integer("noop_with_empty_axes", 0))
+    axes = call.axes(listed, rank) if listed else [] if nothing else list(range(rank))
 
     def total(operator: str, of: int) -> int:
         return words.reduce(call.b, operator, of, axes, keep)
@@ -35,8 +26,7 @@ def _reduce(call: Call) -> int:
     if name == "LogSumExp":
         return _log_sum_exp(call, x, axes, keep)
     if name == "Mean" and call.kind() == "int":
-        count = int(np.prod([call.shape()[a] for a in axes], dtype=np.int64))
-        return call.apply("quotient", total("reduce_sum", x), call.literal(count))
+        return call.apply("quotient", total("reduce_sum", x), call.literal(prod(call.shape()[a] for a in axes)))
     simple: dict[str, Callable[[], int]] = {
         "Sum": lambda: total("reduce_sum", x),
         "Max": lambda: total("reduce_max", x),
@@ -101,8 +91,7 @@ def matmul(call: Call, x: int, y: int) -> int:
     if b.shape(x)[-1] != b.shape(y)[-2]:
         raise call.fail(f"factors must have a common inner extent, not {list(b.shape(x))} and {list(b.shape(y))}")
     if len(batch) and len(b.shape(y)) == 2:  # one right factor for all rows: a single product of matrices
-        rows = int(np.prod(b.shape(x)[:-1], dtype=np.int64))
-        product = b.add("matmul", words.reshape(b, x, [rows, b.shape(x)[-1]]), y)
+        product = b.add("matmul", words.reshape(b, x, [prod(b.shape(x)[:-1]), b.shape(x)[-1]]), y)
         product = words.reshape(b, product, [*b.shape(x)[:-1], b.shape(y)[-1]])
     else:
         x, y = (words.expand(b, v, [*batch, *b.shape(v)[-2:]]) for v in (x, y))
@@ -122,11 +111,10 @@ def _matmul(call: Call) -> int:
 
 @converts("Gemm")
 def _gemm(call: Call) -> int:
-    a, b = call.operand(0), call.operand(1)
-    if call.integer("transA", 0):
-        a = words.transpose(call.b, a, [1, 0])
-    if call.integer("transB", 0):
-        b = words.transpose(call.b, b, [1, 0])
+    a, b = (
+        words.transpose(call.b, call.operand(i), [1, 0]) if call.integer(name, 0) else call.operand(i)
+        for i, name in enumerate(("transA", "transB"))
+    )
     alpha, beta = call.real("alpha", 1.0), call.real("beta", 1.0)
     product = matmul(call, a, b)
     if alpha != 1:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -71,14 +72,11 @@ def _weights(call: Call, positions: Sequence[float], extent: int, scale: float, 
     """The matrix [outputs, inputs] of one axis: the kernel around each position, with elements of the edge repeated."""
     a, outside = call.real("cubic_coeff_a", -0.75), bool(call.integer("exclude_outside", 0))
     shrink = min(scale, 1.0) if call.integer("antialias", 0) else 1.0
-    radius = (2 if cubic else 1) / shrink
+    radius, kernel = (2 / shrink, partial(_cubic_kernel, a)) if cubic else (1 / shrink, _linear_kernel)
     matrix = np.zeros((len(positions), extent))
     for row, position in zip(matrix, positions, strict=True):
         taps = range(math.floor(position - radius), math.ceil(position + radius) + 1)
-        weights = [
-            _cubic_kernel(a, (t - position) * shrink) if cubic else _linear_kernel((t - position) * shrink)
-            for t in taps
-        ]
+        weights = [kernel((t - position) * shrink) for t in taps]
         if outside:
             weights = [w if 0 <= t < extent else 0.0 for t, w in zip(taps, weights, strict=True)]
         total = sum(weights)
@@ -115,8 +113,7 @@ def _resize(call: Call, axes: list[int], scales: list[float], sizes: list[int], 
             matrix = call.constant(_weights(call, positions, extent, scale, mode == "cubic").T.copy(), b.type(x).dtype)
             last = len(b.shape(x)) - 1
             moved = words.move(b, x, axis, last)
-            rows = int(np.prod(b.shape(moved)[:-1], dtype=np.int64))
-            product = b.add("matmul", words.reshape(b, moved, [rows, extent]), matrix)
+            product = b.add("matmul", words.reshape(b, moved, [math.prod(b.shape(moved)[:-1]), extent]), matrix)
             result = words.move(b, words.reshape(b, product, [*b.shape(moved)[:-1], output]), last, axis)
         if coordinates == "tf_crop_and_resize":
             inside = np.array([0 <= p <= extent - 1 for p in positions])
