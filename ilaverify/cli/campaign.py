@@ -177,8 +177,8 @@ def result_json(result: CampaignResult) -> dict[str, Any]:
         "interrupted": result.interrupted,
         "versions": {name: version(name) for name in ("hypothesis", "numpy")},
         "error": _statistics_json(result.errors),
-        "input_error": _statistics_json(result.input_errors),
-        "arithmetic_error": _statistics_json(result.arithmetic_errors),
+        "input_error": _statistics_json(result.statistics("input_error")),
+        "arithmetic_error": _statistics_json(result.statistics("arithmetic_error")),
         "worst": result.worst.as_json() if result.worst else None,
         "skipped": result.skipped,
         "checked": result.checked,
@@ -265,8 +265,8 @@ def _report(result: CampaignResult, directory: Path | None) -> str:
         )
     for title, statistics in (
         ("error", result.errors),
-        ("  of inputs", result.input_errors),
-        ("  arithmetic", result.arithmetic_errors),
+        ("  of inputs", result.statistics("input_error")),
+        ("  arithmetic", result.statistics("arithmetic_error")),
     ):
         if statistics is not None:
             lines.append(f"{title:<14} {_show(statistics)}")

@@ -22,13 +22,12 @@ from numpy.typing import NDArray
 from ir_semantics.scalars.arrays import apply_to_arrays, literal_of
 
 from .conditions import All, AtLeastZero, Condition, IsZero, OneOf, TruthOf
-from .elements import Apply, Choice, Element, IndexValue, Number, Read, Reader, Reduce
-from .index import Index, Names
+from .elements import BINARY, Apply, Choice, Element, IndexValue, Number, Read, Reader, Reduce
+from .index import Index, Names, variable
 from .selection import moves
 from .terms import Tensor, operands_of
 
 Array = NDArray[Any]
-_BINARY = {"sum": "add", "max": "maximum", "min": "minimum"}
 _UNIT: Mapping[str, Fraction | float] = {"sum": Fraction(0), "max": float("-inf"), "min": float("inf")}
 
 
@@ -97,7 +96,7 @@ def written(term: Tensor) -> tuple[Element, list[str], Names]:
     def reader(position: int) -> Reader:
         return lambda at: Read(f"#{position}", tuple(at))
 
-    element = term.rule([Index({(s,): 1}) for s in subscripts], [reader(j) for j in range(len(term.operands))], names)
+    element = term.rule(list(map(variable, subscripts)), [reader(j) for j in range(len(term.operands))], names)
     return element, subscripts, names
 
 
@@ -204,8 +203,8 @@ def _integers(value: Any, dtype: str) -> Any:
 def _combined(op: str, total: Any, part: Any, number: str) -> Any:
     exact = _integers(total, number), _integers(part, number)
     if exact[0] is not None and exact[1] is not None:
-        return Weak(apply_to_arrays(_BINARY[op], exact))
-    return applied(_BINARY[op], [total, part], number)
+        return Weak(apply_to_arrays(BINARY[op], exact))
+    return applied(BINARY[op], [total, part], number)
 
 
 def _fits(integers: Any, dtype: str) -> bool:

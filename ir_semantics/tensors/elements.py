@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from ir_semantics.scalars.formats import BOOLEAN, NUMBER, Format, Literal
 from ir_semantics.scalars.operators import OPERATORS
@@ -103,6 +103,9 @@ class Reduce:
     def __str__(self) -> str:
         return f"{self.op}({self.variable} < {self.extent}: {self.body})"
 
+
+BINARY: Final = {"sum": "add", "max": "maximum", "min": "minimum"}
+"""The scalar operators that big operators repeat."""
 
 Element: TypeAlias = Read | Number | IndexValue | Apply | Choice | Reduce
 Reader: TypeAlias = Callable[[Sequence[Index]], Element]

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .comprehension import written
 from .conditions import FALSE, All, AtLeastZero, Condition, IsZero, OneOf, TruthOf, holds
-from .elements import Apply, Choice, Element, IndexValue, Number, Read, Reader, Reduce
-from .index import Index, Names
+from .elements import BINARY, Apply, Choice, Element, IndexValue, Number, Read, Reduce
+from .index import Index
 from .numbers import Numbers, Reals
 from .terms import Tensor, operands_of
 
 Data = Mapping[str, NDArray[Any]]
-_BINARY = {"sum": "add", "max": "maximum", "min": "minimum"}
 
 
 class IllFormed(ValueError):
@@ -74,13 +74,7 @@ def _compiled(
     term: Tensor, operands: Sequence[NDArray[np.object_]], sizes: Mapping[str, int], inputs: Data, numbers: Numbers
 ) -> Callable[..., Any]:
     """The operator's element as a Python function of the subscripts."""
-    names = Names()
-    subscripts = [names.fresh("o") for _ in term.shape]
-
-    def reader(position: int) -> Reader:
-        return lambda at: Read(f"#{position}", tuple(at))
-
-    element = term.rule([Index({(s,): 1}) for s in subscripts], [reader(j) for j in range(len(operands))], names)
+    element, subscripts, _ = written(term)
     writer = _Writer(numbers, dict(sizes))
     body = writer.element(element)
     arguments = ", ".join(writer.name(s) for s in subscripts)
@@ -165,7 +159,7 @@ class _Writer:
             return self.numbers.literal(unit) if isinstance(unit, float) else self.numbers.integer(unit)
         total = body(0)
         for i in range(1, extent):
-            total = self.numbers.apply(_BINARY[op], [total, body(i)])
+            total = self.numbers.apply(BINARY[op], [total, body(i)])
         return total
 
 

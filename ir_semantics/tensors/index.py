@@ -148,7 +148,7 @@ class Index:
         """The polynomial with variables replaced, all at once."""
         if self.variables.isdisjoint(values):
             return self
-        return self.rebuild(lambda atom: values.get(atom, _variable(atom)) if isinstance(atom, str) else None)
+        return self.rebuild(lambda atom: values.get(atom, variable(atom)) if isinstance(atom, str) else None)
 
     def rebuild(self, replace: Callable[[Atom], Index | None]) -> Index:
         """The polynomial with atoms replaced; where ``replace`` gives None for a quotient, its parts are rebuilt."""
@@ -205,12 +205,13 @@ def _rebuilt(atom: Atom, replace: Callable[[Atom], Index | None]) -> Index:
     if new is not None:
         return new
     if isinstance(atom, str):
-        return _variable(atom)
+        return variable(atom)
     return _quotient(atom.dividend.rebuild(replace), atom.divisor.rebuild(replace))
 
 
 @lru_cache(maxsize=100_000)
-def _variable(name: str) -> Index:
+def variable(name: str) -> Index:
+    """The variable of any name; sizes have names without a dot (:func:`size`)."""
     return Index({(name,): 1})
 
 
@@ -232,7 +233,7 @@ def size(name: str) -> Index:
     """The size variable ``name``; names with a dot are those of bound variables (:class:`Names`)."""
     if not name.isascii() or not name.isidentifier():
         raise ValueError(f"a variable's name must be of letters, digits and '_', not {name!r}; rename it")
-    return _variable(name)
+    return variable(name)
 
 
 def product(factors: Iterable[IndexLike]) -> Index:

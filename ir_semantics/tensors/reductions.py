@@ -10,17 +10,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from ir_semantics.scalars.terms import exp, variable
+from ir_semantics.scalars.terms import exp
+from ir_semantics.scalars.terms import variable as scalar
 
 from .conditions import Condition, both, equal, inside, le
-from .elements import Apply, Choice, Element, IndexValue, Number, Reader, Reduce, literal
-from .index import Index, IndexLike, Names, index, product
+from .elements import BINARY, Apply, Choice, Element, IndexValue, Number, Reader, Reduce, literal
+from .index import Index, IndexLike, Names, index, product, variable
 from .operators import broadcast, map_
 from .terms import Tensor, make, require_axes
 
 ZERO = Number(Fraction(0))
 _UNIT = {"sum": ZERO, "max": Number(float("-inf")), "min": Number(float("inf"))}
-_BINARY = {"sum": "add", "max": "maximum", "min": "minimum"}
 
 
 def reduce(op: str, x: Tensor, axes: Sequence[int], initial: Fraction | int | float | None = None) -> Tensor:
@@ -34,16 +34,12 @@ def reduce(op: str, x: Tensor, axes: Sequence[int], initial: Fraction | int | fl
         for j, i in zip(kept, at, strict=True):
             inner[j] = i
         for axis, name in zip(axes, bound, strict=True):
-            inner[axis] = _bound(name)
+            inner[axis] = variable(name)
         body = _reduce(op, [(name, x.shape[a]) for a, name in zip(axes, bound, strict=True)], of[0](inner))
-        return body if initial is None else Apply(_BINARY[op], (literal(initial), body))
+        return body if initial is None else Apply(BINARY[op], (literal(initial), body))
 
     dimensions = [x.shape[j] for j in kept]
     return make(f"reduce_{op}", [x], dimensions, rule, axes=list(axes), initial="none" if initial is None else initial)
-
-
-def _bound(name: str) -> Index:
-    return Index({(name,): 1})
 
 
 def _reduce(op: str, bound: Sequence[tuple[str, Index]], body: Element) -> Element:
@@ -72,7 +68,7 @@ def cumsum(x: Tensor, axis: int) -> Tensor:
 
     def rule(at: Sequence[Index], of: Sequence[Reader], names: Names) -> Element:
         name = names.fresh("r")
-        return Reduce("sum", name, at[axis] + 1, of[0]([*at[:axis], _bound(name), *at[axis + 1 :]]))
+        return Reduce("sum", name, at[axis] + 1, of[0]([*at[:axis], variable(name), *at[axis + 1 :]]))
 
     return make("cumsum", [x], x.shape, rule, axis=axis)
 
@@ -85,7 +81,7 @@ def matmul(a: Tensor, b: Tensor) -> Tensor:
     def rule(at: Sequence[Index], of: Sequence[Reader], names: Names) -> Element:
         k = names.fresh("k")
         batch, row, column = list(at[:-2]), at[-2], at[-1]
-        left, right = of[0]([*batch, row, _bound(k)]), of[1]([*batch, _bound(k), column])
+        left, right = of[0]([*batch, row, variable(k)]), of[1]([*batch, variable(k), column])
         return Reduce("sum", k, a.shape[-1], Apply("mul", (left, right)))
 
     alike = [equal(p, q) for p, q in zip((*a.shape[:-2], a.shape[-1]), (*b.shape[:-2], b.shape[-2]), strict=True)]
@@ -99,7 +95,7 @@ def dot(a: Tensor, b: Tensor) -> Tensor:
 
     def rule(at: Sequence[Index], of: Sequence[Reader], names: Names) -> Element:
         k = names.fresh("k")
-        return Reduce("sum", k, a.shape[1], Apply("mul", (of[0]([at[0], _bound(k)]), of[1]([_bound(k)]))))
+        return Reduce("sum", k, a.shape[1], Apply("mul", (of[0]([at[0], variable(k)]), of[1]([variable(k)]))))
 
     return make("dot", [a, b], [a.shape[0]], rule, requires=[equal(a.shape[1], b.shape[0])])
 
@@ -137,7 +133,7 @@ class _Windows:
     def positions(self, at: Sequence[Index], bound: Sequence[str]) -> list[Index]:
         """Where the taps ``bound`` of the windows at ``at`` lie in the image."""
         return [
-            i * s + _bound(k) * e - b
+            i * s + variable(k) * e - b
             for i, s, k, (b, _), e in zip(at, self.strides, bound, self.pads, self.dilations, strict=True)
         ]
 
@@ -181,10 +177,10 @@ def conv(
         c = names.fresh("c")
         taps = [names.fresh("k") for _ in windows.kernel]
         positions = windows.positions(at[2:], taps)
-        weights = [_bound(t) if correlate else k - 1 - _bound(t) for t, k in zip(taps, windows.kernel, strict=True)]
+        weights = [variable(t) if correlate else k - 1 - variable(t) for t, k in zip(taps, windows.kernel, strict=True)]
         first = index(0) if parts == index(1) else at[1] // outputs * channels
-        value = windows.padded(positions, of[0]([at[0], first + _bound(c), *positions]), ZERO)
-        body = Apply("mul", (value, of[1]([at[1], _bound(c), *weights])))
+        value = windows.padded(positions, of[0]([at[0], first + variable(c), *positions]), ZERO)
+        body = Apply("mul", (value, of[1]([at[1], variable(c), *weights])))
         return Reduce("sum", c, channels, windows.over("sum", taps, body))
 
     shown = windows.attributes() | {"dilations": windows.dilations, "groups": parts}
@@ -278,7 +274,7 @@ def patches(
 def softmax(x: Tensor, axis: int) -> Tensor:
     """exp(x) divided by its sum along ``axis``: the function on real numbers, apart from how floats compute it."""
     require_axes("softmax", x, [axis])
-    powers = map_(exp(variable("x")), x=x)
+    powers = map_(exp(scalar("x")), x=x)
     others = [j for j in range(x.rank) if j != axis]
     total = broadcast(reduce("sum", powers, [axis]), x.shape, others)
-    return map_(variable("x") / variable("y"), x=powers, y=total)
+    return map_(scalar("x") / scalar("y"), x=powers, y=total)

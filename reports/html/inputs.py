@@ -131,7 +131,7 @@ def _campaign(content: Mapping[str, Any]) -> CampaignRecord:
         name=str(content["campaign"]),
         property=str(content["property"]),
         reference=str(content["reference"]),
-        sizes=tuple((str(name), _range(values)) for name, values in content["parameters"].items()),
+        sizes=tuple((str(name), range_text(values)) for name, values in content["parameters"].items()),
         distributions=tuple((str(name), str(text)) for name, text in content["distributions"].items()),
         seed=str(content["seed"]),
         examples=int(content["examples"]),
@@ -146,10 +146,10 @@ def _campaign(content: Mapping[str, Any]) -> CampaignRecord:
     )
 
 
-def _range(values: list[Any]) -> str:
+def range_text(values: list[Any]) -> str:
     """Numbers as they are listed; in steps of one ``1 .. 9``, in other even steps ``2, 4 .. 64``.
 
-    >>> _range([1, 2, 3]), _range([2, 4, 6, 8]), _range([1, 2]), _range([1, 5, 6])
+    >>> range_text([1, 2, 3]), range_text([2, 4, 6, 8]), range_text([1, 2]), range_text([1, 5, 6])
     ('1 .. 3', '2, 4 .. 8', '1, 2', '1, 5, 6')
     """
     if len(values) > 2 and all(isinstance(v, int) for v in values):

@@ -87,17 +87,11 @@ class CampaignResult:
     @property
     def errors(self) -> Statistics | None:
         """Statistics of the whole error."""
-        return statistics_of(s.error for s in self.samples if s.error is not None)
+        return self.statistics("error")
 
-    @property
-    def input_errors(self) -> Statistics | None:
-        """Statistics of the error that quantising the inputs makes alone."""
-        return statistics_of(s.input_error for s in self.samples if s.input_error is not None)
-
-    @property
-    def arithmetic_errors(self) -> Statistics | None:
-        """Statistics of the accelerator's error on the quantised inputs."""
-        return statistics_of(s.arithmetic_error for s in self.samples if s.arithmetic_error is not None)
+    def statistics(self, of: Literal["error", "input_error", "arithmetic_error"]) -> Statistics | None:
+        """Statistics of one of the errors that samples have."""
+        return statistics_of(e for s in self.samples if (e := getattr(s, of)) is not None)
 
     @property
     def worst(self) -> Sample | None:
@@ -301,7 +295,6 @@ def run_campaign(
         raise ValueError(f"seed must be 0 or more, not {seed}")
     search = _Search(campaign, seed, examples, progress, database)
     interrupted = saved = False
-    shrunk: Shrunk | None = None
     try:
         if database is not None and database.is_dir():
             search.find("saved examples")
@@ -319,13 +312,14 @@ def run_campaign(
         interrupted = True
     finding = None
     if search.drawn is not None:
-        small, violation = search.smallest or _again(search, search.drawn)
-        smallest = example = campaign.example(*small)
+        small, violation = search.smallest or (search.drawn, search.evaluate(search.drawn)[1])
+        assert violation is not None
+        smallest = campaign.example(*small)
+        shrunk = Shrunk(smallest, violation, 0, {}, interrupted)
         if not interrupted:
-            shrunk = shrink_arrays(campaign, example, violation)
-            interrupted, example, violation = shrunk.interrupted, shrunk.example, shrunk.violation
-        drawn = campaign.example(*search.drawn)
-        finding = Finding(violation, example, smallest, drawn, shrunk or Shrunk.none(example, violation), saved)
+            shrunk = shrink_arrays(campaign, smallest, violation)
+        interrupted, drawn = shrunk.interrupted, campaign.example(*search.drawn)
+        finding = Finding(shrunk.violation, shrunk.example, smallest, drawn, shrunk, saved)
     return CampaignResult(campaign, seed, examples, search.samples, finding, interrupted)
 
 
@@ -334,12 +328,6 @@ def show_example(example: Example) -> str:
     sizes = ", ".join(f"{name} {value}" for name, value in example.parameters.items())
     seed = "data given" if example.seed is None else f"data seed {example.seed}"
     return ", ".join(part for part in (sizes, example.distribution, seed) if part)
-
-
-def _again(search: _Search, drawn: Drawn) -> tuple[Drawn, Violation]:
-    _, violation = search.evaluate(drawn)
-    assert violation is not None
-    return drawn, violation
 
 
 @contextmanager

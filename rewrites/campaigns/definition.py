@@ -7,12 +7,14 @@ simulate, dequantise.  Both sides get the same :class:`Example`; the results are
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from reports.html.inputs import range_text
 
 Arrays = Mapping[str, NDArray[Any]]
 """Tensors by name: float64 for real data, int64 for integers."""
@@ -60,18 +62,15 @@ class Margin:
 
     def as_json(self) -> dict[str, float | None]:
         """The margin as JSON."""
-        return {
-            "largest_error": self.largest,
-            "bound_used": self.used,
-            "a_priori_bound": self.a_priori,
-            "a_priori_used": self.a_priori_used,
-        }
+        return dict(zip(_MARGIN, astuple(self), strict=True))
 
     @staticmethod
     def from_json(content: Mapping[str, Any]) -> Margin:
         """The margin in what :meth:`as_json` gave; raises KeyError on anything else."""
-        names = ("largest_error", "bound_used", "a_priori_bound", "a_priori_used")
-        return Margin(*(content[name] for name in names))
+        return Margin(*(content[name] for name in _MARGIN))
+
+
+_MARGIN = ("largest_error", "bound_used", "a_priori_bound", "a_priori_used")
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,6 +190,18 @@ def outside_bound(
     )
 
 
+def bounded_outcome(
+    whole: NDArray[np.float64],
+    result: NDArray[np.float64],
+    ideal: NDArray[np.float64],
+    bound: NDArray[np.float64],
+    a_priori: Fraction | None,
+) -> Outcome:
+    """The outcome of a result with these bounds (:func:`compare`); ``whole`` is the reference on unquantised data."""
+    margin, violation = compare(result, ideal, bound, a_priori)
+    return Outcome(whole, result, ideal, violation, float(np.isfinite(bound).mean()), margin)
+
+
 def compare(
     result: NDArray[np.float64],
     ideal: NDArray[np.float64],
@@ -232,10 +243,4 @@ def show_range(values: range) -> str:
     >>> show_range(range(2, 9, 2)), show_range(range(1, 9)), show_range(range(3, 4))
     ('2, 4 .. 8', '1 .. 8', '3')
     """
-    if len(values) == 1:
-        return str(values[0])
-    if len(values) == 2:
-        return f"{values[0]}, {values[-1]}"
-    if values.step == 1:
-        return f"{values[0]} .. {values[-1]}"
-    return f"{values[0]}, {values[1]} .. {values[-1]}"
+    return range_text([*values])

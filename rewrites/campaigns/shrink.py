@@ -40,11 +40,6 @@ class Shrunk:
     steps: dict[str, int]
     interrupted: bool = False
 
-    @classmethod
-    def none(cls, example: Example, violation: Violation) -> Shrunk:
-        """An example that was not shrunk."""
-        return cls(example, violation, 0, {})
-
 
 class _UsedUp(Exception):
     pass
@@ -89,8 +84,9 @@ def shrink_arrays(campaign: Campaign, example: Example, violation: Violation, ru
         while changed:
             changed = _sizes(state)
             for name in example.arrays:
-                for step in (_zeros, _ones, _round):
-                    changed |= step(state, name)
+                changed |= _blockwise(state, "zeros", name, np.zeros_like)
+                changed |= _blockwise(state, "equal magnitudes", name, np.sign)
+                changed |= _round(state, name)
     except _UsedUp:
         pass
     except KeyboardInterrupt:
@@ -123,14 +119,6 @@ def _parts(arrays: Arrays, like: Arrays) -> Iterator[Arrays]:
     yield {name: arrays[name][tuple(slice(-n, None) for n in smaller.shape)] for name, smaller in like.items()}
 
 
-def _zeros(state: _State, name: str) -> bool:
-    return _blockwise(state, "zeros", name, np.zeros_like)
-
-
-def _ones(state: _State, name: str) -> bool:
-    return _blockwise(state, "equal magnitudes", name, np.sign)
-
-
 def _round(state: _State, name: str) -> bool:
     if state.example.arrays[name].dtype.kind in "iu":
         return _toward_zero(state, name)
@@ -153,7 +141,8 @@ def round_significant(x: NDArray[np.float64], bits: int) -> NDArray[np.float64]:
 def _blockwise(state: _State, step: str, name: str, change: Callable[[NDArray[Any]], NDArray[Any]]) -> bool:
     """Applies a change to blocks of the elements that it changes: all, then halves of what is left, and so on."""
     changed = False
-    todo = [np.flatnonzero(_differs(state.example.arrays[name], change))]
+    array = state.example.arrays[name]
+    todo = [np.flatnonzero(change(array) != array)]
     while todo:
         places = todo.pop(0)
         if not len(places):
@@ -166,10 +155,6 @@ def _blockwise(state: _State, step: str, name: str, change: Callable[[NDArray[An
         elif len(places) > 1:
             todo += np.array_split(places, 2)
     return changed
-
-
-def _differs(array: NDArray[Any], change: Callable[[NDArray[Any]], NDArray[Any]]) -> NDArray[np.bool_]:
-    return np.asarray(change(array) != array)
 
 
 def _toward_zero(state: _State, name: str) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
@@ -117,13 +117,7 @@ class Statistics:
 
     def as_json(self) -> dict[str, Any]:
         """The statistics as JSON."""
-        return {
-            "count": self.count,
-            "mean": self.mean,
-            "standard_deviation": self.deviation,
-            "least": self.least,
-            "worst": self.worst,
-        }
+        return dict(zip(("count", "mean", "standard_deviation", "least", "worst"), astuple(self), strict=True))
 
 
 def statistics_of(numbers: Iterable[float]) -> Statistics | None:
@@ -158,13 +152,8 @@ class Margins:
 
     def as_json(self) -> dict[str, Any]:
         """The margins as JSON."""
-        return {
-            "largest_error": self.largest,
-            "derived_bound_over_error": self.derived_ratio,
-            "a_priori_bound_over_error": self.a_priori_ratio,
-            "a_priori_stated": self.stated,
-            "examples": self.count,
-        }
+        ratios = "derived_bound_over_error", "a_priori_bound_over_error"
+        return dict(zip(("largest_error", *ratios, "a_priori_stated", "examples"), astuple(self), strict=True))
 
 
 def margins_of(margins: Iterable[Margin | None]) -> Margins | None:

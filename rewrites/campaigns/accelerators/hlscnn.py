@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from accel_models.hlscnn.options import BY_WEIGHT_BITS, HlscnnOptions
 from accel_models.hlscnn.quantise import activation_format, result_format, weight_format
 from ir_semantics import reference
-from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, compare
+from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, bounded_outcome
 from rewrites.campaigns.distributions import HEAVY, NORMAL, UNIFORM, draw_real
 from rewrites.claims.theorems import applied
 from rewrites.claims.theorems.machines import CONVOLUTIONS
@@ -62,8 +62,7 @@ def _campaign(name: str, weight_bits: int) -> Campaign:
         magnitude = reference.conv2d(np.abs(q_x)[None], np.abs(q_w), stride=steps)[0]  # of every partial sum at most
         bound, limit = applied.convolution(q_x, q_w, magnitude, weight_bits)
         whole = reference.conv2d(x[None], w, stride=steps)[0]
-        margin, violation = compare(result, ideal, bound, limit.value)
-        return Outcome(whole, result, ideal, violation, float(np.isfinite(bound).mean()), margin)
+        return bounded_outcome(whole, result, ideal, bound, limit.value)
 
     return Campaign(
         name=name,

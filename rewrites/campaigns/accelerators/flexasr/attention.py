@@ -14,7 +14,7 @@ from ila_lang import Simulator
 from ir_semantics import reference
 from rewrites.bounds.elementwise import Bounded
 from rewrites.campaigns.accelerators.device import fitting_bias, quantise_fitting, run_flexasr
-from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, Skip, Violation, compare
+from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, Skip, Violation, bounded_outcome
 from rewrites.campaigns.distributions import REAL, draw_real
 from rewrites.claims.theorems import applied
 from rewrites.claims.theorems.flexasr import ATTENTION
@@ -62,8 +62,7 @@ def _evaluate(example: Example) -> Outcome:
     whole, result, ideal, keys, query, output_bias = run(example)
     bound = bounded(keys, query, output_bias).error
     limit = applied.attention(keys, query, WEIGHT_BIAS, output_bias).whole().value
-    margin, violation = compare(result, ideal, bound, limit)
-    return Outcome(whole, result, ideal, violation, float(np.isfinite(bound).mean()), margin)
+    return bounded_outcome(whole, result, ideal, bound, limit)
 
 
 # -- the weights ----------------------------------------------------------------------------------------

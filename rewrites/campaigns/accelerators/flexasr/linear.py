@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ir_semantics import reference
 from rewrites.campaigns.accelerators.device import fitting_bias, quantise_fitting, run_flexasr
-from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, compare
+from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, bounded_outcome
 from rewrites.campaigns.distributions import HEAVY, NORMAL, UNIFORM, draw_real
 from rewrites.claims.theorems import applied
 from rewrites.claims.theorems.flexasr import LINEAR
@@ -38,9 +38,7 @@ def evaluate(example: Example) -> Outcome:
     result = run_flexasr(linear(q_x, q_w, q_b, output_bias=output_bias)).values
     ideal = reference.dense(q_x.values, q_w.values, q_b.values)
     theorem = applied.linear(q_x, q_w, q_b, output_bias)
-    bound = theorem.elements().error
-    margin, violation = compare(result, ideal, bound, theorem.whole().value)
-    return Outcome(whole, result, ideal, violation, float(np.isfinite(bound).mean()), margin)
+    return bounded_outcome(whole, result, ideal, theorem.elements().error, theorem.whole().value)
 
 
 CAMPAIGNS = {
