@@ -22,17 +22,18 @@ def show_expr(root: Expr, limit: int = 4000) -> str:
 
     Text beyond ``limit`` characters is cut, with the number of characters left out.
     """
-    text = _show(root, {})
+    texts: dict[Expr, tuple[str, int]] = {}
+    for node in postorder([root]):  # terms share parts, so that a text may be far longer than the term is large
+        parts = [texts[a] for a in node.args]
+        text = _node(node, [part for part, _ in parts])
+        kept = text[: limit + len("()")]
+        texts[node] = kept, len(text) - len(kept) + sum(missing for _, missing in parts)
+    text, missing = texts[root]
     if text.startswith("(") and (root.op in INFIX or root.op == "not"):
-        text = text[1:-1]
-    return text if len(text) <= limit else f"{text[:limit]} ... ({len(text) - limit} more characters)"
-
-
-def _show(root: Expr, memo: dict[Expr, str]) -> str:
-    for node in postorder([root]):
-        if node not in memo:
-            memo[node] = _node(node, [memo[a] for a in node.args])
-    return memo[root]
+        text = text[1:-1] if not missing else text[1:]
+        missing -= bool(missing)
+    missing += len(text[limit:])
+    return f"{text[:limit]} ... ({missing} more characters)" if missing else text
 
 
 def _node(node: Expr, args: list[str]) -> str:

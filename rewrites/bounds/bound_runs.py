@@ -88,9 +88,9 @@ def _drawn(theorem: Theorem, draw: random.Random, attempt: int) -> Data:
         if not form:
             data.reals[leaf] = {(): Fraction(1, 100_000)}
             continue
-        words, reals = {}, {}
+        words, reals, draws = {}, {}, _Draws(theorem, leaf, biases.get(bias, 0))
         for place in product(*(range(extents[i]) for i in indices_of(leaf))):
-            words[place] = _word(form, leaf, draw, attempt)
+            words[place] = draws.word(draw, attempt)
             value = number(words[place], form, biases.get(bias, 0))
             reals[place] = value if error == "0" else _near(value, leaf, draw)
         data.words[leaf], data.reals[leaf] = words, reals
@@ -161,21 +161,37 @@ def _require_leaf(theorem: Theorem, data: Data, leaf: str) -> None:
             _need(abs(real - stands) <= off.value, f"{leaf} must be within {error} of its word's {stands}, not {real}")
 
 
-def _word(form: str, leaf: str, draw: random.Random, attempt: int) -> int:
-    """Any word of a form; small ones where a large one is likely to leave its format."""
-    width = WIDTHS[form]
-    if leaf in ("by", "low", "high"):
-        return {"by": draw.randrange(16), "low": -draw.randrange(129) % (1 << width), "high": draw.randrange(128)}[leaf]
-    if form == "code" and leaf[0] in "wukqbd" and leaf[:4] != "beta":
-        return draw.choice((0, 1, draw.randrange(64), 0x80 + draw.randrange(64)))
-    if form == "accumulator":
-        return draw.randint(-70, 70) % (1 << width)
-    if form in ("weight", "word", "bias", "byte weight"):
-        word = draw.choice(
-            (draw.randint(-200, 200), draw.randint(-(1 << width - 1), (1 << width - 1) - 1) >> attempt % 4)
-        )
-        return (word >> 8 << 8 if form == "byte weight" else word) % (1 << width)
-    return draw.randrange(1 << width)
+class _Draws:
+    """Draws words of a leaf: any that the theorem is about, but small ones where a large one is likely to wrap."""
+
+    def __init__(self, theorem: Theorem, leaf: str, bias: int) -> None:
+        self.leaf, self.bias = leaf, bias
+        self.form, _, error, magnitude, *_ = theorem.leaves[leaf]
+        most, signs = amount(magnitude), theorem.ranges.get("0", ())
+        self.most = most.value if most.op == "constant" and error == "0" else None
+        self.at_least, self.at_most = ("at most", leaf) in signs, ("at least", leaf) in signs
+
+    def word(self, draw: random.Random, attempt: int) -> int:
+        """A word whose number has the sign and the magnitude that the theorem assumes; the last resort is 0."""
+        width = WIDTHS[self.form]
+        if self.form == "accumulator":
+            most = 70 if self.most is None else int(self.most)
+            return draw.randint(0 if self.at_least else -most, 0 if self.at_most else most) % (1 << width)
+        for _ in range(MOST_TRIES):
+            word = self._any(draw, attempt, width)
+            if self.most is None or abs(number(word, self.form, self.bias)) <= self.most:
+                return word
+        return 0
+
+    def _any(self, draw: random.Random, attempt: int, width: int) -> int:
+        if self.form == "code" and self.leaf[0] in "wukqbd" and self.leaf[:4] != "beta":
+            return draw.choice((0, 1, draw.randrange(64), 0x80 + draw.randrange(64)))
+        if self.form in ("weight", "word", "bias", "byte weight"):
+            word = draw.choice(
+                (draw.randint(-200, 200), draw.randint(-(1 << width - 1), (1 << width - 1) - 1) >> attempt % 4)
+            )
+            return (word >> 8 << 8 if self.form == "byte weight" else word) % (1 << width)
+        return draw.randrange(1 << width)
 
 
 def _near(value: Fraction, leaf: str, draw: random.Random) -> Fraction:

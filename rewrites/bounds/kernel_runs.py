@@ -26,12 +26,29 @@ from .derivations.words import CONSTANTS
 from .kernel.judgements import indices_of
 from .kernel.readings import WIDTHS
 
-RUNS, MOST_TRIES, MOST_WORK = 5, 200, 1100
+RUNS, MOST_TRIES, MOST_WORK, MOST_STEPS = 5, 200, 1100, 100_000
 SIZES = (1, 1, 2, 2, 3, 4, 9)
 
 
 class NotRun(ValueError):
     """A kernel of which no run was found."""
+
+
+class _TooLong(Exception):
+    """A run of too many iterations."""
+
+
+class _Steps:
+    """The iterations of loops, of which a run has at most MOST_STEPS."""
+
+    def __init__(self) -> None:
+        self.left = MOST_STEPS
+
+    def __call__(self, extent: int) -> range:
+        self.left -= extent
+        if self.left < 0:
+            raise _TooLong
+        return range(extent)
 
 
 class Words(Memory):
@@ -63,7 +80,7 @@ def drawn(width: int, draw: Random, wild: bool) -> int:
 def differing(operator: Operator) -> str:
     """In words, how the kernel stores other words than the theorem's; empty where none were seen.
 
-    Raises NotRun where the kernel has none, or stores no word at any small sizes that were tried.
+    Raises NotRun where the kernel has none, or at all sizes that were tried stores no word or has too many iterations.
     """
     kernel, layout, draw, count = operator.written.kernel, operator.written.layout, Random(0), 0
     if kernel is None or layout is None:
@@ -74,8 +91,8 @@ def differing(operator: Operator) -> str:
         if not 0 < run.work <= MOST_WORK:
             continue
         try:
-            execute({v.name: n for v, n in run.values.items()}, run.memories, None)
-        except ExtentError:
+            execute({v.name: n for v, n in run.values.items()}, run.memories, None, steps=_Steps())
+        except (ExtentError, _TooLong):
             continue
         if difference := run.difference():
             return difference
@@ -83,7 +100,7 @@ def differing(operator: Operator) -> str:
         if count == RUNS:
             return ""
     if not count:
-        raise NotRun(f"no small sizes were found at which {kernel.name} stores a word")
+        raise NotRun(f"no sizes were found at which {kernel.name} stores a word within {MOST_STEPS:,} iterations")
     return ""
 
 

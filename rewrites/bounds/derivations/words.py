@@ -95,6 +95,15 @@ class Words:
             raise Unread(f"{what} must not depend on data")
         return term
 
+    def require_signs(self) -> None:
+        """Raises Unread where a law takes a constant for one with the other sign, so that it says nothing."""
+        wrong = {("at most", CONSTANTS[0]), ("at least", CONSTANTS[1])} & {*self.theorem.ranges.get("0", ())}
+        for how, constant in sorted(wrong):
+            magnitude = self.theorem.leaves[constant][3]
+            if magnitude != "0":
+                sign = "negative" if how == "at most" else "positive"
+                raise Unread(f"a constant that is shifted by or cut at must not be {sign}, as that of {magnitude} is")
+
     def of(self, real: Term) -> int:
         """The last step with this real value."""
         return max(n for n, j in enumerate(self.theorem.judgements, 1) if j.real == real)

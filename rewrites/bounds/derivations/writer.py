@@ -29,8 +29,8 @@ from .loops import conjuncts, reached, require_words, row_major, updated
 from .names import Layout, Leaf, Names, Source, Unread, Written
 from .words import CONSTANTS, KEPT, Words, signed
 
-MOST_WRITTEN_OUT = 8
-"""Loops of at most so many iterations that are no sums are written out."""
+MOST_WRITTEN_OUT, MOST_READ = 8, 10_000
+"""Loops of at most so many iterations that are no sums are written out, as so many statements in all."""
 _KEPT = "kept"
 _PLAIN = {"accumulator": ("VTA sum",), "partial": ()}
 """The lemmas of plain additions of words, by their form."""
@@ -96,6 +96,8 @@ class _Writer(Words):
     """What holds in the last iteration of a nest of loops."""
     final: int = 0
     """The step of the result."""
+    read: int = 0
+    """How many statements were read."""
     loops: frozenset[Expr] = frozenset()
     """The counters of the kernel's loops."""
     fits: dict[str, None] = field(default_factory=dict)
@@ -108,6 +110,7 @@ class _Writer(Words):
         if self.final != len(self.steps):
             raise Unread("the last step must be the result's")
         self.require_names()
+        self.require_signs()
         for name, place in self.places.items():
             if len(place) == 2 and place[0].name in self.stored and not self.before(*place):
                 raise Unread(f"{name} must not be loaded from where the kernel stores, but for what it stored before")
@@ -207,6 +210,9 @@ class _Writer(Words):
     def block(self, body: Iterable[Statement], env: dict[Expr, Expr]) -> None:
         """Statements, which change the registers of ``env``."""
         for statement in body:
+            self.read += 1
+            if self.read > MOST_READ:
+                raise Unread(f"loops that are written out must be of at most {MOST_READ:,} statements")
             match statement:
                 case Let(target=target, value=value):
                     env[target] = self.term(value, env)

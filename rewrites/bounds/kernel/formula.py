@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from math import isqrt
 from typing import TypeAlias
@@ -14,14 +14,28 @@ class MissingSymbol(KeyError):
     """A symbol that was given no value; the message names it."""
 
 
+MOST_OPERATIONS = 10_000
+"""Operations of a formula, and of a term: theorems with more are no text that anybody reads."""
+
+
 @dataclass(frozen=True, repr=False)
 class Formula:
-    """An expression: an operator with arguments, a symbol (``name``) or a number (``value``)."""
+    """An expression: an operator with arguments, a symbol (``name``) or a number (``value``).
+
+    Raises ValueError where it has more than MOST_OPERATIONS of these.
+    """
 
     op: str
     args: tuple[Formula, ...] = ()
     name: str = ""
     value: Fraction = Fraction(0)
+    size: int = field(default=1, init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        size = 1 + sum(a.size for a in self.args)
+        if size > MOST_OPERATIONS:
+            raise ValueError(f"a formula must have at most {MOST_OPERATIONS:,} operations")
+        object.__setattr__(self, "size", size)
 
     def __add__(self, other: FormulaLike) -> Formula:
         return _sum(self, constant(other))

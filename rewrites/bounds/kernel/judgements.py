@@ -181,6 +181,11 @@ def put(f: Formula, name: str, value: Formula) -> Formula:
     return Formula(f.op, tuple(put(a, name, value) for a in f.args), f.name, f.value)
 
 
+def size_of(term: Term) -> int:
+    """How many operations and leaves a term has."""
+    return 1 if isinstance(term, str) else sum(map(size_of, term))
+
+
 def text_of(term: Term) -> str:
     """A term as text."""
     return term if isinstance(term, str) else f"{term[0]}({', '.join(map(text_of, term[1:]))})"

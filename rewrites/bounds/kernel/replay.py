@@ -18,8 +18,19 @@ from fractions import Fraction
 
 from . import laws
 from .constants import EXP_VANISHES, INV_SQRT_ERROR, LEAST_RADICAND
-from .formula import Formula, constant, half_step, inverse_root, maximum, minimum, power_of_two, symbol, symbols_of
-from .judgements import Condition, Judgement, Rejected, Step, Theorem, amount, need, operands_of, put
+from .formula import (
+    MOST_OPERATIONS,
+    Formula,
+    constant,
+    half_step,
+    inverse_root,
+    maximum,
+    minimum,
+    power_of_two,
+    symbol,
+    symbols_of,
+)
+from .judgements import Condition, Judgement, Rejected, Step, Theorem, amount, need, operands_of, put, size_of
 from .readings import LARGEST_AT_0, READINGS, TINY_AT_0, UNIT, Reading, Term
 
 SLICE, QUOTIENT = Fraction(1, 16), Fraction(1, 256)
@@ -47,7 +58,10 @@ def extend(theorem: Theorem, step: Step) -> None:
     need(all(1 <= k < number for k in step.of), f"step {number} must be of steps before it")
     operands = [theorem.judgements[k - 1] for k in step.of]
     try:
-        theorem.judgements.append(_applied(theorem, step, operands))
+        judgement = _applied(theorem, step, operands)
+        for term in (judgement.real, judgement.device):  # which is at most a few times as large as one that was small
+            need(size_of(term) <= MOST_OPERATIONS, f"a term must have at most {MOST_OPERATIONS:,} operations")
+        theorem.judgements.append(judgement)
     except (ValueError, KeyError, IndexError, TypeError) as error:  # operands or names of another number or kind
         raise Rejected(f"step {number}: {step.law} does not apply: {error}") from error
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from fractions import Fraction
 
@@ -14,7 +15,7 @@ from accel_models.flexasr.numerics import adpfloat_max, fixed_to_adpfloat
 from accel_models.hlscnn.numerics import arithmetic
 from accel_models.hlscnn.options import HlscnnOptions
 from accel_models.vta import numerics as vta
-from ila_lang import Expr, Kernel, bv, const, ite, mem, primitive, var
+from ila_lang import Expr, Function, Kernel, bv, const, ite, mem, primitive, var
 from ila_lang.language.kernel import For, Load, Store
 from ila_lang.mapping import Lemma
 from ir_semantics.layers.attention import attention_ir
@@ -571,3 +572,61 @@ def test_a_bias_is_no_magnitude() -> None:
     names = flexasr._LAYER_NAMES
     with pytest.raises(Unread, match=r"^X must be the name of one thing$"):
         layer(fixed_to_adpfloat, replace(names, biases={**names.biases, "bias_y": "X"}))
+
+
+def test_a_theorem_that_nobody_can_read_is_refused() -> None:
+    k = Kernel("doubled")
+    with k.loop("i", N) as i:
+        word = k.load("a", X, i)
+        for _ in range(25):
+            word = vta.alu_add(word, word)
+        k.store(OUT, i, relu(word))
+    with pytest.raises(Rejected, match=r"must have at most 10,000 operations$"):
+        words_of(k, replace(NAMES, ranges={}))
+
+
+def test_loops_that_would_be_written_out_without_end_are_refused() -> None:
+    k = Kernel("nested")
+    with ExitStack() as nest:
+        for depth in range(9):
+            nest.enter_context(k.loop(f"level{depth}", const(8, 32)))
+        k.load("b", Z, const(0, 32))
+    with pytest.raises(Unread, match=r"^loops that are written out must be of at most 10,000 statements$"):
+        words_of(k)
+
+
+def test_runs_of_a_kernel_end() -> None:
+    """A loop of nothing that anybody reads, beside the result's."""
+    k = summed()
+    with k.loop("long", const(1 << 31, 32)):
+        k.load("b", Z, const(0, 32))
+    verdict = BoundSubject("bound-own", operator_of(words_of(k))).prove(Discharger())
+    reason = "no sizes were found at which rows stores a word within 100,000 iterations"
+    assert (verdict.status, verdict.reason) == (Status.UNKNOWN, reason)
+
+
+@pytest.mark.parametrize("constant", [0, 3, 15, -5, 100])
+@pytest.mark.parametrize("operation", [vta.alu_shr_signed5, vta.alu_add, vta.alu_min, vta.alu_max])
+def test_constants_are_drawn_where_a_theorem_has_them(operation: Function, constant: int) -> None:
+    """What is right survives runs; a shift to the left, and one by more than 15, are no shift by the law."""
+    k = Kernel("by a constant")
+    with k.loop("i", N) as i:
+        k.store(OUT, i, vta.narrow(operation(k.load("a", X, i), const(constant % (1 << 32), 32))))
+    if operation is vta.alu_shr_signed5 and not 0 <= constant < 16:
+        with pytest.raises((Unread, Rejected)):
+            words_of(k, replace(NAMES, ranges={}))
+        return
+    verdict = BoundSubject("bound-own", operator_of(words_of(k, replace(NAMES, ranges={})))).prove(Discharger())
+    assert verdict.status is Status.PROVED, verdict.reason
+
+
+def test_a_kernel_with_another_constant_is_an_error() -> None:
+    def added(constant: int) -> Kernel:
+        k = Kernel("added")
+        with k.loop("i", N) as i:
+            k.store(OUT, i, vta.narrow(k.load("a", X, i) + const(constant, 32)))
+        return k
+
+    right = words_of(added(3), replace(NAMES, ranges={}))
+    verdict = BoundSubject("bound-own", operator_of(replace(right, kernel=added(2)))).prove(Discharger())
+    assert verdict.status is Status.ERROR
