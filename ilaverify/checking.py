@@ -6,9 +6,12 @@ import json
 from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .errors import UsageError, require_proofs
+
+if TYPE_CHECKING:
+    from smt_encodings.claims import Runs
 
 SOLVERS = ("cvc5", "z3")
 
@@ -128,7 +131,6 @@ def check_file(
 
     from .catalogue import OWN_CLAIM, find_entry
     from .refutations import is_counterexample, replayed_file
-    from .text import counted
 
     if isinstance(solvers, str) or not solvers or not set(solvers) <= set(SOLVERS):
         raise UsageError(f"solvers must be one or more of {', '.join(SOLVERS)}, not {solvers!r:.60}")
@@ -175,10 +177,25 @@ def check_file(
             )
             result.problems += outcome.wrong
             result.undecided += outcome.undecided
-        runs = certificate["runs"]
-        points = f" at {counted(len(runs['at']), 'point')}" if runs["at"] else ""
-        said = f"survived {counted(runs['count'], 'concrete run')}{points}; check does not repeat them"
-        if not runs["count"]:
-            said = f"saw no concrete run: {'; '.join(runs['notes'])}"
-        result.replays.append(f"it says that its proof {said}")
+        _check_runs(certificate["runs"], subject.survey(), result)
     return result
+
+
+def _check_runs(runs: Mapping[str, Any], again: Runs | None, result: Checked) -> None:
+    """Compares the runs that a proof survived with those that were made ``again``, where there are such."""
+    from reports.certificate import runs_json
+
+    from .text import counted
+
+    points = f" at {counted(len(runs['at']), 'point')}" if runs["at"] else ""
+    survived, aside = f"survived {counted(runs['count'], 'concrete run')}{points}", "; check does not repeat them"
+    if not runs["count"]:
+        survived, aside = f"saw no concrete run: {'; '.join(runs['notes'])}", ""
+    if again is None:
+        result.replays.append(f"it says that its proof {survived}{aside}")
+    elif again.difference is not None:
+        result.problems.append(f"the claim does not survive concrete runs: {again.shown or again.difference}")
+    elif runs_json(again) != runs:
+        result.problems.append("its concrete runs are not those that its claim survives now; prove the claim again")
+    else:
+        result.replays.append(f"it {survived}, made again")

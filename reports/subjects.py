@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from smt_encodings.claims import Claim, Status, Verdict
+from smt_encodings.claims import Claim, Runs, Status, Verdict
 from smt_encodings.discharge import Discharger, Requirement
 
 from .certificate import claim_json
@@ -110,6 +110,10 @@ class Subject(ABC):
 
         Raises ValueError where the parameters are not those of a proof.
         """
+
+    def survey(self) -> Runs | None:
+        """The concrete runs that a proof survives, made again; None where a check does not repeat them."""
+        return None
 
     @abstractmethod
     def refutation(self, verdict: Verdict) -> Refutation | None:

@@ -29,6 +29,7 @@ from smt_encodings.claims import Equality
 from .expansion import FAULTS, Structure, expanded, same, structure_of, valued
 from .indices import Obligation
 from .instruction import Called, Unread, called
+from .readings import require_functions
 
 if TYPE_CHECKING:
     from .kernel import KernelReading
@@ -88,6 +89,7 @@ class Joint:
         return {name for called in self.called for name in called.names.values()} - set(self.given)
 
     def _require_names(self) -> None:
+        require_functions(self.readings)
         names = [dict(t.attributes)["name"] if t.operator == "input" else "" for t in self.operands]
         sizes = {name for called in self.called for name in called.names.values()}
         if len({*names, *sizes, ""}) < len(names) + len(sizes) + 1:

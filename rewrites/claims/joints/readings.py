@@ -23,8 +23,16 @@ def operands_of(term: Term) -> int:
     return 1 if term == ANY else 0 if isinstance(term, str) else sum(map(operands_of, term))
 
 
+def require_functions(readings: Mapping[Function, Term]) -> None:
+    """Raises Unread where readings are of something else than functions."""
+    for key in readings:
+        if not isinstance(key, Function):
+            raise Unread(f"readings must be of functions, not of {key!r:.60}; take what @primitive makes")
+
+
 def obligations(readings: Mapping[Function, Term]) -> Iterator[Obligation]:
     """The questions, not yet asked; raises Unread for operations and functions that are not of integers."""
+    require_functions(readings)
     for function, term in readings.items():
         with fresh_symbols():
             hypothesis, goal, meaning = _statement(function, term)

@@ -21,7 +21,7 @@ from rewrites.bounds.lemmas.real_rules import RULES, ask_rule
 from rewrites.claims.documents import document, read_document, value_json, value_of
 from rewrites.claims.sources import meaning_digest, place_of, text_digest
 from rewrites.claims.theorems import flexasr, machines
-from smt_encodings.claims import Claim, Equality, Interpretation, Status, Verdict
+from smt_encodings.claims import Claim, Equality, Interpretation, Runs, Status, Verdict
 from smt_encodings.discharge import Discharger, NotDischarged, Requirements
 from smt_encodings.environment import fresh_symbols
 from smt_encodings.runs import surviving
@@ -39,9 +39,9 @@ def written_steps(steps: tuple[Step, ...]) -> list[list[Any]]:
 
 def read_steps(content: object) -> tuple[Step, ...]:
     """What :func:`written_steps` wrote; raises Rejected on anything else."""
-    steps = content.get("steps") if isinstance(content, dict) else None
+    steps = content["steps"] if isinstance(content, dict) and set(content) == {"steps"} else None
     if not isinstance(steps, list) or not all(isinstance(s, list) and len(s) == len(_KEYS) for s in steps):
-        raise Rejected("a derivation must be a list of steps, each with law, steps, lemmas and names")
+        raise Rejected("a derivation must be steps alone, each with law, steps, lemmas and names")
     for law, of, *texts in steps:
         lists = [of, *texts]
         if not isinstance(law, str) or not all(isinstance(part, list) for part in lists):
@@ -187,6 +187,10 @@ class BoundSubject(StatedSubject):
     def prove(self, discharger: Discharger) -> Verdict:
         """As :func:`prove_bound`."""
         return prove_bound(self.operator, self.claim({}), discharger)
+
+    def survey(self) -> Runs:
+        """Both sides on data of which the bound is stated."""
+        return survey_bound(self.operator)
 
     def required(self, certificate: Mapping[str, Any]) -> Required | str:
         """The laws of the certificate's derivation, which must prove what the claim says."""

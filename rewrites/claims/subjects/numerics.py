@@ -46,6 +46,10 @@ class _Numerics(StatedSubject):
         """On every argument, or by two solvers."""
         return with_name(surviving(self._proof(discharger), self._survey), self.name)
 
+    def survey(self) -> Runs:
+        """Corners and random operands."""
+        return self._survey()
+
     def required(self, certificate: Mapping[str, Any]) -> Required | str:
         """The questions as they are now; what was run on every argument is run again."""
         requirements = Requirements(second=False)

@@ -13,6 +13,7 @@ from chc.scalar_rules.enclosures import replay_enclosed
 from chc.scalar_rules.mutants import drawn_mutants
 from chc.scalar_rules.prove import proof_of, prove_rule, require_rule
 from chc.scalar_rules.rule import Counterexample, ScalarRule
+from chc.scalar_rules.runs import survey
 from chc.scalar_rules.search import find_among_all, find_counterexample, points, refutes_change
 from ir_semantics.scalars.formats import Value
 from ir_semantics.scalars.terms import NotInterpreted, Scalar, postorder
@@ -23,7 +24,7 @@ from rewrites.claims.words import named, trust_lines, with_name
 from rewrites.rules.scalar import floats as float_rules
 from rewrites.rules.scalar import hardware as hardware_rules
 from rewrites.rules.scalar import integers as integer_rules
-from smt_encodings.claims import Claim, Verdict
+from smt_encodings.claims import Claim, Runs, Verdict
 from smt_encodings.discharge import Discharger, Requirements
 
 _LANGUAGES = ("ir_semantics", "accel_models", "ila_lang", "chc.scalar_rules.formats")
@@ -78,6 +79,10 @@ class ScalarSubject(Subject):
         """The interpretations of the rule and of its lemmas."""
         used: Any = verdict.details["used"]
         return dict(used)
+
+    def survey(self) -> Runs:
+        """Both sides evaluated at corners."""
+        return survey(self.rule)
 
     def mutants(self, draw: Random) -> Iterator[Mutant]:
         """Rules with one thing changed on a side or in the condition."""

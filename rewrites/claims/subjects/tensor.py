@@ -17,12 +17,13 @@ from chc.tensor_rules.mutants import mutants
 from chc.tensor_rules.prove import METHOD, prove_tensor_rule
 from chc.tensor_rules.refute import Counterexample, find_counterexample, replay
 from chc.tensor_rules.rule import TensorRule
+from chc.tensor_rules.runs import survey
 from reports.subjects import Mutant, Refutation, Required
 from rewrites.claims.documents import array_json, array_value, document, read_document
 from rewrites.claims.sources import meaning_digest, place_of, text_digest
 from rewrites.claims.words import with_name
 from rewrites.rules.tensor.catalogue import MODULES
-from smt_encodings.claims import Claim, Status, Verdict
+from smt_encodings.claims import Claim, Runs, Status, Verdict
 from smt_encodings.discharge import Discharger
 
 from .stated import StatedSubject
@@ -67,6 +68,10 @@ class TensorSubject(StatedSubject):
     def prove(self, discharger: Discharger) -> Verdict:
         """As :func:`chc.tensor_rules.decide.decide_tensor_rule`."""
         return with_name(decide_tensor_rule(self.rule, discharger), self.name)
+
+    def survey(self) -> Runs:
+        """Both sides evaluated on small data."""
+        return survey(self.rule)
 
     def mutants(self, draw: Random) -> Iterator[Mutant]:
         """Rules whose right side's element has one thing changed."""

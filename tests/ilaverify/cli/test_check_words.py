@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -136,11 +137,31 @@ def test_numbers_and_answers_that_are_invented_are_rejected(
     assert code == 1 and out.startswith(f"REJECTED  {path}\n") and out.endswith(f"{told}0 accepted, 1 rejected\n")
 
 
-def test_runs_are_told_as_what_a_certificate_says(
-    proved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+RUNS = {"at": ["n = 1"], "count": 7, "notes": []}
+
+
+@pytest.mark.parametrize(
+    ("keys", "value"), [((), RUNS), (("count",), 7), (("at",), ["n = 1"]), (("notes",), ["all of them by hand"])]
+)
+def test_runs_that_are_invented_are_rejected(
+    proved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], keys: tuple[str, ...], value: object
 ) -> None:
-    path = changed(proved, tmp_path, "runs", value={"at": ["n = 1"], "count": 7, "notes": []})
-    code, out = check(capsys, path)
+    code, out = check(capsys, changed(proved, tmp_path, "runs", *keys, value=value))
+    assert code == 1
+    assert "  its concrete runs are not those that its claim survives now; prove the claim again\n" in out
+
+
+def test_runs_that_are_made_again_say_so(proved: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out = check(capsys, proved)
+    assert code == 0 and re.search(r"^  it survived \d+ concrete runs at \d+ points, made again$", out, re.MULTILINE)
+
+
+def test_runs_of_mappings_are_told_as_what_a_certificate_says(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["mapping", "vta_add_imm", "--shape", "1x16", "-o", str(tmp_path)]) == 0
+    (path,) = tmp_path.iterdir()
+    code, out = check(capsys, changed(path, tmp_path, "runs", value=RUNS))
     told = "  it says that its proof survived 7 concrete runs at 1 point; check does not repeat them\n"
     assert code == 0 and told in out
 

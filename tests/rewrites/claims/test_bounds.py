@@ -85,6 +85,13 @@ def test_what_is_no_derivation_is_a_problem_not_a_crash(derivation: dict[str, An
     assert problem.startswith("the obligations of the claim cannot be generated: the kernel does not accept")
 
 
+def test_a_derivation_has_nothing_beside_its_steps() -> None:
+    content = certificate()
+    content["derivation"]["note"] = "by hand"
+    (problem,) = binding_problems(content, subject())
+    assert problem.endswith("a derivation must be steps alone, each with law, steps, lemmas and names")
+
+
 def test_a_law_that_is_missing_is_a_problem() -> None:
     content = certificate()
     content["obligations"] = [o for o in content["obligations"] if o["name"] != "round down"]

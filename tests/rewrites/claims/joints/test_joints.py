@@ -208,6 +208,12 @@ def test_a_false_reading_of_a_primitive_is_no_proof() -> None:
         assert verdict.status is Status.UNKNOWN and "requantise" in verdict.reason, verdict.reason
 
 
+def test_a_reading_of_no_function_is_refused() -> None:
+    verdict = decided(replace(GEMM, readings={"requantise": ANY}), vta.DENSE)  # type: ignore[dict-item]
+    reason = "readings must be of functions, not of 'requantise'; take what @primitive makes"
+    assert (verdict.status, verdict.reason) == (Status.UNKNOWN, reason)
+
+
 def test_a_primitive_without_a_reading_is_refused() -> None:
     verdict = decided(replace(GEMM, readings={}), vta.DENSE)
     assert verdict.status is Status.UNKNOWN and verdict.reason.endswith("is no condition on indices"), verdict.reason
