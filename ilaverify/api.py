@@ -7,7 +7,9 @@ that :func:`use_module` was given.  All raise UsageError where a name is not kno
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
+from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +48,8 @@ def prove(claim: str | TensorMapping, method: str = "auto", *, timeout: float = 
     from smt_encodings.discharge import Discharger
 
     _require("the claim to prove", claim, (str, TensorMapping), "a TensorMapping, or a claim's name")
-    _require("timeout", timeout, (int, float), "a number of seconds")
+    _require("timeout", timeout, Real, "a number of seconds")
+    timeout, parameters = float(timeout), {name: _plain(value) for name, value in parameters.items()}
     if not 0 < timeout < math.inf:
         raise ValueError(f"timeout must be a positive number of seconds, not {timeout}")
     if isinstance(claim, TensorMapping) or claim in mappings():
@@ -64,10 +67,10 @@ def check(path: Path | str, *, proofs: Path | str = "proofs", solvers: Sequence[
     more of "cvc5" and "z3".  That a file is in the list does not mean that it was accepted: see
     :attr:`Checked.verdict`.
     """
-    path, results = Path(path), []
+    path, results = _path("what is checked", path), []
     files = [path]
     if (path / "model.json").exists():
-        model, files = check_model(path, Path(proofs))
+        model, files = check_model(path, _path("proofs", proofs))
         results.append(model)
     elif path.is_dir():
         files = files_in(path)
@@ -88,9 +91,9 @@ def campaign(name: str, *, examples: int = 100, seed: int = 0) -> CampaignResult
     """Compares an accelerator's program with the tensor IR on random inputs; sampling is no proof."""
     from rewrites.campaigns.campaign import run_campaign
 
-    _require("examples", examples, int, "a number of them")
-    _require("seed", seed, int, "an integer")
-    return run_campaign(find_campaign(name), examples=examples, seed=seed)
+    _require("examples", examples, Integral, "a number of them")
+    _require("seed", seed, Integral, "an integer")
+    return run_campaign(find_campaign(name), examples=int(examples), seed=int(seed))
 
 
 def compile(
@@ -119,12 +122,18 @@ def compile(
 
     chosen = Options() if options is None else options
     _require("options", chosen, Options, "of the class Options")
+    _require("targets", targets, (list, tuple), "a list of names")
+    _require("dimensions", {} if dimensions is None else dimensions, Mapping, "extents by name")
+    _require("calibration data", {} if calibration is None else calibration, Mapping, "arrays by the names of inputs")
     for name, array in (calibration or {}).items():
         _require(f"calibration data of {name}", array, np.ndarray, "an array")
-    request = Request(Path(model), tuple(targets), Path(proofs), dimensions or {}, calibration, exact, options=chosen)
+    extents = {name: _plain(extent) for name, extent in (dimensions or {}).items()}
+    paths = _path("the model", model), _path("proofs", proofs)
+    target = None if directory is None else _path("directory", directory)
+    request = Request(paths[0], tuple(targets), paths[1], extents, calibration, exact, options=chosen)
     compiled = compile_model(request, all_entries())
-    if directory is not None:
-        write_compiled(Path(directory), compiled, summary_text(compiled))
+    if target is not None:
+        write_compiled(target, compiled, summary_text(compiled))
     return compiled
 
 
@@ -135,7 +144,7 @@ def load(directory: Path | str) -> Compiled:
     """
     from .loading import load_compiled
 
-    return load_compiled(Path(directory))
+    return load_compiled(_path("directory", directory))
 
 
 def run(
@@ -159,13 +168,25 @@ def run(
 
     _require("what is run", compiled, Compiled, "a compiled model, of compile() or load()")
     _require("inputs", inputs, Mapping, "arrays by the names of the model's inputs")
-    _require("jobs", jobs, int, "a number of processes")
+    _require("jobs", jobs, Integral, "a number of processes")
     if jobs < 1 or reference not in ("host", "onnxruntime"):
         raise UsageError(f"jobs must be 1 or more, and reference host or onnxruntime; not {jobs} and {reference!r:.60}")
     work = Work(compiled, dataset_of(compiled.graph, inputs, labels), reference)
-    return whole(work, dict(parts(work, jobs, results=True)))
+    return whole(work, dict(parts(work, int(jobs), results=True)))
 
 
 def _require(what: str, value: object, kind: type | tuple[type, ...], text: str) -> None:
     if not isinstance(value, kind):
         raise TypeError(f"{what} must be {text}, not {value!r:.60}")
+
+
+def _path(what: str, value: object) -> Path:
+    _require(what, value, (str, os.PathLike), "a path")
+    return Path(value)  # type: ignore[arg-type]
+
+
+def _plain(value: Any) -> Any:
+    """The value with numbers and arrays of NumPy as those of Python."""
+    if isinstance(value, list | tuple):
+        return tuple(map(_plain, value))
+    return value.tolist() if hasattr(value, "tolist") else value

@@ -159,8 +159,8 @@ def find_simulator(name: str, reading: str | None = None) -> Callable[[str], Sim
     chosen = next(iter(readings), "") if reading is None else reading
     if chosen not in (readings or ("",)):
         if not readings:
-            raise UsageError(f"--reading must be left out: {name} has one reading")
-        raise UsageError(f"--reading of {name} must be one of {', '.join(readings)}, not '{reading}'")
+            raise UsageError(f"{name} has one reading, not '{reading}' besides; leave the reading out")
+        raise UsageError(f"the reading of {name} must be one of {', '.join(readings)}, not '{reading}'")
     return partial(known[name].simulated, reading=chosen)
 
 

@@ -27,7 +27,7 @@ from rewrites.compiler.codegen import Bounds, Devices, Executed, Implementation,
 
 from .references import in_double
 
-_DECLARED = "declared"
+DECLARED = "declared"
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class NodeComparison:
         """Whether the bound on quantised operands is proved, and by which claim, or declared; None without one."""
         if self.own_bound is None:
             return None
-        return f"proved by {self.theorem}" if self.theorem else _DECLARED
+        return f"proved by {self.theorem}" if self.theorem else DECLARED
 
     @property
     def inside(self) -> bool | None:
@@ -126,7 +126,7 @@ class NodeComparison:
             "error_on_given_operands": finite(self.given),
             "bound_on_given_operands": finite(self.given_bound),
             "bound_on_quantised_operands_is": self.known,
-            "bound_on_given_operands_is": None if self.given_bound is None else _DECLARED,
+            "bound_on_given_operands_is": None if self.given_bound is None else DECLARED,
             "no_bound": self.reason,
             "error_against_reference": finite(self.reference),
             "largest_of_reference": finite(self.scale),
@@ -143,8 +143,8 @@ class NodeComparison:
 class OutputComparison:
     """An output beside that of the reference: the largest distance, and the largest magnitude of the reference.
 
-    ``differing`` of ``elements`` are others.  With ``discrete`` they are integers or Booleans, such as indices, of
-    which distances mean nothing.
+    ``differing`` of ``elements`` are others, and ``undefined`` are NaN on both sides, which are counted as alike but
+    say nothing.  With ``discrete`` they are integers or Booleans, such as indices, of which distances mean nothing.
     """
 
     name: str
@@ -153,6 +153,7 @@ class OutputComparison:
     differing: int
     elements: int
     discrete: bool
+    undefined: int = 0
 
     def joined(self, later: OutputComparison) -> OutputComparison:
         """The output in these samples and in later ones."""
@@ -162,13 +163,16 @@ class OutputComparison:
             scale=float(np.maximum(self.scale, later.scale)),
             differing=self.differing + later.differing,
             elements=self.elements + later.elements,
+            undefined=self.undefined + later.undefined,
         )
 
     @property
     def unrelated(self) -> bool:
-        """Whether the output is as far off as the reference is large, or discrete and other everywhere."""
+        """Whether the output is as far off as the reference is large, no number, or discrete and other everywhere."""
         if self.discrete:
             return self.differing == self.elements > 0
+        if self.undefined == self.elements > 0:
+            return True
         return self.error != 0 and not self.error < self.scale  # NaN is neither
 
     @property
@@ -176,7 +180,8 @@ class OutputComparison:
         """How far it is off, in words."""
         if self.discrete:
             return f"{self.differing} of {self.elements} elements differ"
-        return f"largest error {self.error:.3g}, of values up to {self.scale:.3g}"
+        undefined = f"; {self.undefined} of {self.elements} elements are NaN on both sides" if self.undefined else ""
+        return f"largest error {self.error:.3g}, of values up to {self.scale:.3g}{undefined}"
 
     def as_json(self) -> dict[str, Any]:
         """The output's line for machines."""
@@ -186,6 +191,7 @@ class OutputComparison:
             "largest_of_reference": finite(self.scale),
             "differing": self.differing,
             "elements": self.elements,
+            "nan_on_both_sides": self.undefined,
             "discrete": self.discrete,
             "unrelated": self.unrelated,
         }
@@ -444,9 +450,10 @@ def outputs_beside(results: Mapping[str, Array], reference: Mapping[str, Array])
         if name not in reference or reference[name].shape != value.shape:
             raise ValueError(f"the reference must have the output {name} of shape {list(value.shape)}; it has another")
         other = reference[name]
-        same = (value == other) | ((value != value) & (other != other))  # NaN is NaN
-        differing, discrete = int(np.count_nonzero(~same)), value.dtype.kind in "iub"
-        yield OutputComparison(name, distance(value, other), _largest(other), differing, value.size, discrete)
+        undefined = (value != value) & (other != other)  # NaN is NaN
+        differing, discrete = np.count_nonzero(~undefined & (value != other)), value.dtype.kind in "iub"
+        scale, without = _largest(other[~undefined]), int(np.count_nonzero(undefined))
+        yield OutputComparison(name, distance(value, other), scale, int(differing), value.size, discrete, without)
 
 
 def distance(one: Array, other: Array) -> float:
@@ -469,32 +476,3 @@ def _largest(values: Array) -> float:
 def finite(value: float | None) -> float | str | None:
     """A number that JSON has; the text of one that it has not."""
     return value if value is None or np.isfinite(value) else str(value)
-
-
-def lines_of(nodes: Sequence[NodeComparison], samples: int = 1) -> list[str]:
-    """A table of accelerator operators for people."""
-    names = ("error", "bound", "vs host", "of", *(["sample"] if samples > 1 else []))
-    lines = [
-        f"{'node':>5}  {'operator':<20}{'programs':>8}  " + "  ".join(f"{n:>9}" for n in names) + f"  {'s':>7}  from"
-    ]
-    for n in nodes:
-        bound = "none" if n.own_bound is None else f"{n.own_bound:.3g}"
-        known = f"; bound {n.known}" if n.known else ""
-        mark = {True: known, False: f"{known}: BEYOND ITS BOUND", None: f": no bound: {n.reason}"}[n.inside]
-        lines.append(
-            f"{n.number:>5}  {n.operator:<20}{n.calls:>8}  {n.own:>9.3g}  {bound:>9}  {n.reference:>9.3g}  "
-            f"{n.scale:>9.3g}  {f'{n.sample:>9}  ' if samples > 1 else ''}{n.seconds:>7.3f}  {n.origin}{mark}"
-        )
-        for cut in n.cuts:
-            when = ", when the model was compiled" if cut.constant else ""
-            of = cut.of if cut.constant else cut.of * samples
-            lines.append(
-                f"{'':>7}{cut.count} of {of} numbers of {cut.operand} were cut to the range of their format{when}"
-            )
-        if n.cuts:
-            bound = "no bound" if n.given_bound is None else f"the bound {n.given_bound:.3g}, {_DECLARED}"
-            lines.append(f"{'':>7}on the operands as they were given, the error is {n.given:.3g}, and there is {bound}")
-    lines.append("error and bound are on the operands as the accelerator got them, rounded and cut to its formats")
-    if samples > 1:
-        lines.append("errors are those of the sample in which an operator comes nearest to its bound; s is of all")
-    return lines

@@ -50,7 +50,7 @@ def read_arrays(path: Path, what: str) -> tuple[dict[str, Array], str]:
     """
     try:
         data = read_at_most(path, what, MOST_BYTES)
-        arrays = {"": array_of(str(path), data)} if data.startswith(_NPY) else arrays_of(str(path), data)
+        arrays = {"": array_of(str(path), data)} if data.startswith(_NPY) else arrays_of(str(path), data, MOST_BYTES)
     except FileRefused as error:
         raise UsageError(str(error)) from error
     except ArtefactError as error:

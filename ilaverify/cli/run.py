@@ -15,7 +15,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -27,7 +27,7 @@ from .arguments import add_cluster, cluster_of, count, require_writable, seed
 from .progress import Line
 
 if TYPE_CHECKING:
-    from ilaverify.comparison import Comparison
+    from ilaverify.comparison import Comparison, NodeComparison
     from ilaverify.proving.cluster import Cluster
     from ilaverify.proving.dataset_runs import Work
     from rewrites.compiler.artefact.model import Compiled
@@ -105,6 +105,8 @@ def _run_on(cluster: Cluster | None, options: argparse.Namespace) -> int:
     started = time.perf_counter()
     work = load(source)
     loaded = time.perf_counter()
+    if options.output is not None:
+        _require_names("--output", work)
     line = Line(_PROGRESS_SECONDS)
     comparisons: dict[int, Comparison] = {}
     stopped: BaseException | None = None
@@ -148,6 +150,18 @@ def _run_on(cluster: Cluster | None, options: argparse.Namespace) -> int:
     return EXIT_UNPROVED if result.unrelated or result.wrapped or result.cut else EXIT_PROVED
 
 
+def _require_names(option: str, work: Work) -> None:
+    """Raises UsageError where an output cannot be in a file under its name."""
+    from rewrites.compiler.artefact.arrays import MOST_NAME, is_name
+
+    for name in work.compiled.graph.outputs:
+        if not is_name(name):
+            raise UsageError(
+                f"{option} can have outputs whose names have no NUL, and {MOST_NAME:,} bytes or less, not "
+                f"{name!r:.60}; leave {option} out, or give the output another name"
+            )
+
+
 def _write_commands(directory: Path, work: Work) -> str:
     from rewrites.compiler.artefact.arrays import npz_bytes
     from rewrites.compiler.artefact.running import commands
@@ -172,7 +186,6 @@ class _Summary:
 
 
 def _lines(summary: _Summary) -> Iterator[str]:
-    from ilaverify.comparison import lines_of
     from rewrites.compiler.artefact.origins import printable
     from rewrites.compiler.artefact.summary import CAVEATS, equality_text
 
@@ -238,6 +251,37 @@ def _lines(summary: _Summary) -> Iterator[str]:
             "calibrate with real inputs (compile --calibrate), check the directory with ilaverify check, and look at "
             "the code of targets of your own, which is trusted"
         )
+
+
+def lines_of(nodes: Sequence[NodeComparison], samples: int = 1) -> list[str]:
+    """A table of accelerator operators for people."""
+    from ilaverify.comparison import DECLARED
+
+    names = ("error", "bound", "vs host", "of", *(["sample"] if samples > 1 else []))
+    lines = [
+        f"{'node':>5}  {'operator':<20}{'programs':>8}  " + "  ".join(f"{n:>9}" for n in names) + f"  {'s':>7}  from"
+    ]
+    for n in nodes:
+        bound = "none" if n.own_bound is None else f"{n.own_bound:.3g}"
+        known = f"; bound {n.known}" if n.known else ""
+        mark = {True: known, False: f"{known}: BEYOND ITS BOUND", None: f": no bound: {n.reason}"}[n.inside]
+        lines.append(
+            f"{n.number:>5}  {n.operator:<20}{n.calls:>8}  {n.own:>9.3g}  {bound:>9}  {n.reference:>9.3g}  "
+            f"{n.scale:>9.3g}  {f'{n.sample:>9}  ' if samples > 1 else ''}{n.seconds:>7.3f}  {n.origin}{mark}"
+        )
+        for cut in n.cuts:
+            when = ", when the model was compiled" if cut.constant else ""
+            of = cut.of if cut.constant else cut.of * samples
+            lines.append(
+                f"{'':>7}{cut.count} of {of} numbers of {cut.operand} were cut to the range of their format{when}"
+            )
+        if n.cuts:
+            bound = "no bound" if n.given_bound is None else f"the bound {n.given_bound:.3g}, {DECLARED}"
+            lines.append(f"{'':>7}on the operands as they were given, the error is {n.given:.3g}, and there is {bound}")
+    lines.append("error and bound are on the operands as the accelerator got them, rounded and cut to its formats")
+    if samples > 1:
+        lines.append("errors are those of the sample in which an operator comes nearest to its bound; s is of all")
+    return lines
 
 
 def _json(summary: _Summary) -> Mapping[str, Any]:

@@ -169,7 +169,7 @@ class Cluster:
         elif now > self._peopled + WORKER_SECONDS:
             raise MachinesError(
                 f"the cluster at {self.address} has had no worker for {WORKER_SECONDS:g} s; start some (dask worker "
-                f"{self.address}), and run the command again: what is kept is not done again"
+                f"{self.address}), and run the command again"
             )
 
     def _error(self, one: asyncio.Task[Any]) -> BaseException | None:
@@ -203,8 +203,7 @@ class Cluster:
 
     def _gone(self) -> MachinesError:
         return MachinesError(
-            f"the scheduler at {self.address} has gone away; start it again with its workers, and run the command "
-            "again: what is kept is not done again"
+            f"the scheduler at {self.address} has gone away; start it again with its workers, and run the command again"
         )
 
     def _wait(self, what: Coroutine[Any, Any, T]) -> T:

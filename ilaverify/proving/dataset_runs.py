@@ -94,11 +94,10 @@ class Work:
                         comparisons += self._compare(range(number, number + 1))
         except (ArtefactError, GraphError, UsageError) as error:
             return json.dumps({"problem": f"sample {number}: {error}" if self.dataset.count > 1 else str(error)})
-        kept = {}
-        if results:
-            kept = {name: np.stack([one.results[name] for one in comparisons]) for name in comparisons[0].results}
-        outputs = base64.b64encode(npz_bytes(kept)).decode()
-        return json.dumps({"comparison": reduce(Comparison.joined, comparisons).as_json(), "results": outputs})
+        names = list(comparisons[0].results) if results else []  # which need not be names of files
+        kept = {str(k): np.stack([one.results[name] for one in comparisons]) for k, name in enumerate(names)}
+        outputs, joined = base64.b64encode(npz_bytes(kept)).decode(), reduce(Comparison.joined, comparisons)
+        return json.dumps({"comparison": joined.as_json(), "names": names, "results": outputs})
 
     @cached_property
     def together(self) -> int:
@@ -211,7 +210,8 @@ def _part(first: int, text: str) -> tuple[int, Comparison]:
     answer = json.loads(text)
     if "problem" in answer:
         raise UsageError(answer["problem"])
-    results = arrays_of("results", base64.b64decode(answer["results"]))
+    arrays = arrays_of("results", base64.b64decode(answer["results"]))
+    results = {name: arrays[str(k)] for k, name in enumerate(answer["names"])}
     return first, replace(Comparison.from_json(answer["comparison"]), results=results)
 
 

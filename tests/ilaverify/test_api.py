@@ -83,6 +83,16 @@ def test_nothing_is_accepted_without_a_solver(tmp_path: Path) -> None:
         (lambda: ilaverify.campaign("vta_relu", examples="3"), "examples must be a number of them, not '3'"),
         (lambda: ilaverify.campaign("vta_relu", seed=1.5), "seed must be an integer, not 1.5"),
         (lambda: ilaverify.run("compiled", {}), "what is run must be a compiled model, of compile() or load(), not 'c"),
+        (lambda: ilaverify.compile("m", "vta"), "targets must be a list of names, not 'vta'"),
+        (lambda: ilaverify.compile(b"m", ["vta"]), "the model must be a path, not b'm'"),
+        (lambda: ilaverify.compile("m", ["vta"], proofs=3), "proofs must be a path, not 3"),
+        (lambda: ilaverify.compile("m", ["vta"], dimensions="N=1"), "dimensions must be extents by name, not 'N=1'"),
+        (
+            lambda: ilaverify.compile("m", ["vta"], calibration="x.npz"),
+            "calibration data must be arrays by the names of inputs, not 'x.npz'",
+        ),
+        (lambda: ilaverify.check(None), "what is checked must be a path, not None"),
+        (lambda: ilaverify.load(None), "directory must be a path, not None"),
         (lambda: ilaverify.compile("m", ["vta"], options={}), "options must be of the class Options, not {}"),
         (
             lambda: ilaverify.compile("m", ["vta"], calibration={"x": [1]}),
@@ -93,6 +103,14 @@ def test_nothing_is_accepted_without_a_solver(tmp_path: Path) -> None:
 def test_arguments_of_another_type_are_refused(call: Callable[[], object], message: str) -> None:
     with pytest.raises(TypeError, match=re.escape(message)):
         call()
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    numpy = pytest.importorskip("numpy")
+    assert ilaverify.campaign("vta_relu", examples=numpy.int64(3), seed=numpy.uint8(1)).violating == 0
+    for shape in ((numpy.int64(2), 16), numpy.array([2, 16])):
+        verdict = ilaverify.prove("flexasr_maxpool", shape=shape, timeout=numpy.float32(30))
+        assert verdict.status is Status.PROVED and verdict.details["parameters"]["shape"] == [2, 16]
 
 
 def test_values_that_mean_nothing_are_refused(tmp_path: Path) -> None:
@@ -107,7 +125,7 @@ def test_programs_and_campaigns_run() -> None:
     assert ilaverify.simulate("vta", '{"program": ["finish"]}').reads == ""
     with pytest.raises(UsageError) as raised:
         ilaverify.simulate("vta", "", reading="rtl")
-    assert str(raised.value) == "--reading of vta must be one of hls, fsim, chisel, vta-ila, not 'rtl'"
+    assert str(raised.value) == "the reading of vta must be one of hls, fsim, chisel, vta-ila, not 'rtl'"
     assert ilaverify.campaign("vta_relu", examples=3).violating == 0
 
 
@@ -139,13 +157,14 @@ def test_models_are_compiled_loaded_and_run(tmp_path: Path) -> None:
     from ilaverify.compilation import claims_for
     from tests.ilaverify.compiled_models import TARGETS, image, pretended, small_model
 
+    np = pytest.importorskip("numpy")
     model = small_model(tmp_path / "small.onnx")
     proofs = pretended(claims_for(find_backends(TARGETS)), tmp_path / "proofs")
     compiled = ilaverify.compile(model, TARGETS, proofs=proofs, directory=tmp_path / "compiled")
     assert compiled.implementations
     again = ilaverify.load(tmp_path / "compiled")
     assert again.graph.nodes == compiled.graph.nodes
-    one, two = ilaverify.run(compiled, image()), ilaverify.run(again, image())
+    one, two = ilaverify.run(compiled, image()), ilaverify.run(again, image(), jobs=np.int64(2))
     assert all((one.results[name] == two.results[name]).all() for name in one.results) and one.results
     (tmp_path / "compiled" / "model.json").write_text("{}")
     with pytest.raises(UsageError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
@@ -24,8 +24,9 @@ from ilaverify.comparison import (
     _answers,
     compare,
     compare_samples,
+    outputs_beside,
 )
-from ilaverify.datasets import dataset_of, stacked
+from ilaverify.datasets import dataset_of, read_arrays, stacked
 from ilaverify.errors import UsageError
 from ilaverify.proving import dataset_runs
 from ilaverify.proving.dataset_runs import Work, numbers_name
@@ -33,6 +34,8 @@ from ilaverify.proving.workers import Ended, Limits, MachinesError, Task
 from ir_semantics.graph import TensorType
 from ir_semantics.graph.build import Builder
 from ir_semantics.graph.ir import Graph
+from rewrites.compiler.artefact.arrays import arrays_of, npz_bytes
+from rewrites.compiler.artefact.errors import ArtefactError
 from rewrites.compiler.artefact.model import Compiled
 
 COUNT = 7
@@ -365,3 +368,54 @@ def test_outputs_and_answers_of_samples_are_added_up() -> None:
     assert Answers("y", 1, 1, 1, 0).joined(Answers("y", 2, 0, 1, 2)).text("host") == (
         "answers as labelled: 2 of 3 (66.7 %); host: 2 of 3 (66.7 %); both alike: 1 of 3 (33.3 %)"
     )
+
+
+@pytest.mark.parametrize("name", ["scores\0beside", "s" * 70_000, "../scores", "a.npy", ""], ids=range(5))
+def test_results_have_any_names(name: str, compiled: Compiled, tmp_path: Path) -> None:
+    """Outputs of ONNX may be called anything; names in files of arrays may not."""
+    graph = replace(compiled.graph, outputs={name: compiled.graph.outputs["scores"]})
+    result = ilaverify.run(replace(compiled, graph=graph), {"image": images()[:, None]}, jobs=2)
+    assert list(result.results) == [name] and len(result.results[name]) == COUNT
+    if "\0" in name or len(name) > 65_000:
+        with pytest.raises(ArtefactError, match="the name of an array must have no NUL, and 65,000 bytes or less, not"):
+            npz_bytes(result.results)
+        return
+    assert list(arrays_of("results", bytes(npz_bytes(result.results)))) == [name]
+
+
+def test_a_name_that_no_file_has_is_refused_before_the_run(
+    place: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = dataset_runs.load(dataset_runs.Source(str(place / "made"), str(data), None))
+    graph = replace(made.compiled.graph, outputs={"a\0b": made.compiled.graph.outputs["scores"]})
+    other = Work(replace(made.compiled, graph=graph), made.dataset)
+    monkeypatch.setattr(dataset_runs, "load", lambda source: other)
+    code, out, err = run(capsys, "run", place / "made", "--inputs", data, "--output", tmp_path / "y.npz")
+    assert (code, out) == (64, "") and not (tmp_path / "y.npz").exists()
+    assert err.startswith(
+        "ilaverify: --output can have outputs whose names have no NUL, and 65,000 bytes or less, not 'a\\x00b'; "
+        "leave --output out, or give the output another name\n"
+    )
+
+
+def test_nan_on_both_sides_says_nothing() -> None:
+    nothing = np.full((2, 3), np.nan)
+    (all_of_them,) = outputs_beside({"y": nothing}, {"y": nothing})
+    assert all_of_them.unrelated and all_of_them.as_json()["nan_on_both_sides"] == 6
+    half = np.where([[True, False, True]] * 2, 2.0, np.nan)
+    (some,) = outputs_beside({"y": half + 0.5}, {"y": half})
+    assert some.text == "largest error 0.5, of values up to 2; 2 of 6 elements are NaN on both sides"
+    assert not some.unrelated and (some.joined(some).undefined, some.joined(some).differing) == (4, 8)
+    (other,) = outputs_beside({"y": half}, {"y": np.ones((2, 3))})
+    assert other.unrelated and other.undefined == 0
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_arrays_that_numpy_writes_are_read(save: Callable[..., None], tmp_path: Path) -> None:
+    plain = images()
+    for array in (plain, np.asfortranarray(plain)):
+        save(tmp_path / "x.npz", image=array)
+        np.save(tmp_path / "x.npy", array)
+        for file, key in (("x.npz", "image"), ("x.npy", "")):
+            (read,) = [read_arrays(tmp_path / file, "inputs")[0]]
+            assert read[key].flags.c_contiguous and (read[key] == plain).all()

@@ -6,12 +6,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from ila_lang import BvSort, Expr, Fragment, Kernel, postorder, substitute
+from ila_lang import BvSort, Expr, Fragment, Function, Kernel, postorder, substitute
 from ila_lang.language.kernel import Command, Load, Store, walk
 
 
 class Unread(ValueError):
     """Something that is not read as a tensor term; the message says what."""
+
+
+def require_functions(readings: Iterable[object]) -> None:
+    """Raises Unread where readings are of something else than functions."""
+    for key in readings:
+        if not isinstance(key, Function):
+            raise Unread(f"readings must be of functions, not of {key!r:.60}; take what @primitive makes")
 
 
 @dataclass(frozen=True)

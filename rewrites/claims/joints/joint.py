@@ -28,8 +28,7 @@ from smt_encodings.claims import Equality
 
 from .expansion import FAULTS, Structure, expanded, same, structure_of, valued
 from .indices import Obligation
-from .instruction import Called, Unread, called
-from .readings import require_functions
+from .instruction import Called, Unread, called, require_functions
 
 if TYPE_CHECKING:
     from .kernel import KernelReading

@@ -13,7 +13,7 @@ from smt_encodings.claims import Obligation
 from smt_encodings.environment import fresh_symbols
 from smt_encodings.printer import script
 
-from .instruction import Unread
+from .instruction import Unread, require_functions
 
 GROUP = "readings"
 
@@ -21,13 +21,6 @@ GROUP = "readings"
 def operands_of(term: Term) -> int:
     """How many operands an operation has."""
     return 1 if term == ANY else 0 if isinstance(term, str) else sum(map(operands_of, term))
-
-
-def require_functions(readings: Mapping[Function, Term]) -> None:
-    """Raises Unread where readings are of something else than functions."""
-    for key in readings:
-        if not isinstance(key, Function):
-            raise Unread(f"readings must be of functions, not of {key!r:.60}; take what @primitive makes")
 
 
 def obligations(readings: Mapping[Function, Term]) -> Iterator[Obligation]:

@@ -1,8 +1,8 @@
 """Arrays in ``.npz`` files, written the same way every time, and read from untrusted files.
 
 A file is a zip of ``NAME.npy`` members that are not compressed, as :func:`numpy.savez` writes them, so that
-:func:`numpy.load` reads it.  The reader never unpickles, and allocates no more than the bytes that are there: sizes
-that a header announces are compared with them first.
+:func:`numpy.load` reads it.  The reader never unpickles, and allocates no more than the bytes that are there, or than
+it is told where members may be compressed: sizes that a header announces are compared with them first.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ Data = bytes | memoryview
 
 _DTYPES = frozenset(f"{kind}{size}" for kind in "iu" for size in (1, 2, 4, 8)) | {"b1", "f2", "f4", "f8"}
 _LONGEST_HEADER = 10_000
+MOST_NAME = 65_000
+"""Bytes of an array's name."""
 ALIGNMENT = 64
 """Elements are aligned to this number of bytes in the file, so that arrays can be views of its bytes in memory."""
 _LOCAL = struct.Struct("<4s5H3I2H")
@@ -32,11 +34,20 @@ _ZIP64, _FIELD = 20, 4  # bytes of the field for large files, which is always pr
 _PADDING = 0x4C49  # not a registered number of a field
 
 
+def is_name(name: str) -> bool:
+    """Whether an array in a file can have a name: it is one of a zip file's members."""
+    return "\0" not in name and len(name.encode(errors="replace")) <= MOST_NAME
+
+
 def npz_bytes(arrays: Mapping[str, Array]) -> Data:
     """The file of arrays by name: sorted, row-major, little-endian, without times; equal arrays give equal bytes."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         for name in sorted(arrays):
+            if not is_name(name):
+                raise ArtefactError(
+                    f"the name of an array must have no NUL, and {MOST_NAME:,} bytes or less, not {name!r:.60}"
+                )
             array = np.ascontiguousarray(arrays[name]).reshape(np.shape(arrays[name]))
             array = array.astype(array.dtype.newbyteorder("<"), copy=False)
             if array.dtype.str[1:] not in _DTYPES:
@@ -50,17 +61,18 @@ def npz_bytes(arrays: Mapping[str, Array]) -> Data:
     return buffer.getbuffer()
 
 
-def arrays_of(where: str, data: bytes) -> dict[str, Array]:
+def arrays_of(where: str, data: bytes, most: int | None = None) -> dict[str, Array]:
     """The arrays in a file, read-only; raises ArtefactError for a file that :func:`npz_bytes` would not write.
 
-    They are the bytes of ``data``, and no copy of them.
+    They are the bytes of ``data``, and no copy of them.  With ``most``, a number of bytes, arrays may also be
+    compressed, or column-major, and have as many in all.
     """
-    return {name: array for name, (_, array) in _members(where, data).items()}
+    return {name: array for name, (_, array) in _members(where, data, most).items()}
 
 
 def array_of(where: str, data: bytes) -> Array:
-    """The array in a ``.npy`` file, read-only, as :func:`arrays_of` reads those of a ``.npz`` file."""
-    return _array(where, memoryview(data))[1]
+    """The array in a ``.npy`` file, read-only, row- or column-major."""
+    return _array(where, memoryview(data), column_major=True)[1]
 
 
 def places_of(data: Data) -> dict[str, int]:
@@ -68,25 +80,36 @@ def places_of(data: Data) -> dict[str, int]:
     return {name: place for name, (place, _) in _members("the file", bytes(data)).items()}
 
 
-def _members(where: str, data: bytes) -> dict[str, tuple[int, Array]]:
+def _members(where: str, data: bytes, most: int | None = None) -> dict[str, tuple[int, Array]]:
     arrays: dict[str, tuple[int, Array]] = {}
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = archive.infolist()
-            if sum(m.file_size for m in members) > len(data):
+            if most is not None and sum(m.file_size for m in members) > most:
+                raise ArtefactError(f"{where} must hold at most {most:,} bytes")
+            if most is None and sum(m.file_size for m in members) > len(data):
                 raise ArtefactError(f"{where} must hold the bytes that it announces; its members would be larger")
             for member in members:
                 name = member.filename.removesuffix(".npy")
                 if name == member.filename or name in arrays:
                     raise ArtefactError(f"{where} must hold arrays of different names, not {member.filename!r:.60}")
-                if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 1:
+                packed = most is not None and member.compress_type == zipfile.ZIP_DEFLATED
+                if not (packed or member.compress_type == zipfile.ZIP_STORED) or member.flag_bits & 1:
                     raise ArtefactError(f"{where}: {name} must be neither compressed nor encrypted")
-                content = _content(data, member)
+                content = memoryview(archive.read(member)) if packed else _content(data, member)
                 if zlib.crc32(content) != member.CRC:
                     raise ArtefactError(f"{where}: {name} must have the checksum that it names; it was changed")
-                begin, array = _array(f"{where}: {name}", content)
+                begin, array = _array(f"{where}: {name}", content, column_major=most is not None)
                 arrays[name] = member.header_offset + _skipped(data, member) + begin, array
-    except (struct.error, zipfile.BadZipFile, EOFError, NotImplementedError, OSError, RuntimeError) as error:
+    except (
+        struct.error,
+        zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
+        NotImplementedError,
+        OSError,
+        RuntimeError,
+    ) as error:
         raise ArtefactError(f"{where} must be a zip file of arrays, which it is not: {error}") from error
     return arrays
 
@@ -107,8 +130,8 @@ def _content(data: bytes, member: zipfile.ZipInfo) -> memoryview:
     return memoryview(data)[begin : begin + member.file_size]
 
 
-def _array(where: str, data: memoryview) -> tuple[int, Array]:
-    """Where elements begin, and the array."""
+def _array(where: str, data: memoryview, *, column_major: bool = False) -> tuple[int, Array]:
+    """Where elements begin, and the array, which may be column-major."""
     stream = io.BytesIO(data[: _LONGEST_HEADER + 20])
     try:
         if np.lib.format.read_magic(stream) != (1, 0):
@@ -118,8 +141,9 @@ def _array(where: str, data: memoryview) -> tuple[int, Array]:
         raise
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError) as error:
         raise ArtefactError(f"{where} must be an array in NumPy's format: {error}") from error
-    if dtype.str[:1] == ">" or dtype.str[1:] not in _DTYPES or fortran:
-        raise ArtefactError(f"{where} must be of Booleans or numbers, row-major and little-endian, not {dtype.str}")
+    if dtype.str[:1] == ">" or dtype.str[1:] not in _DTYPES or (fortran and not column_major):
+        order, given = ("" if column_major else "row-major and ", ", column-major" if fortran else "")
+        raise ArtefactError(f"{where} must be of Booleans or numbers, {order}little-endian, not {dtype.str}{given}")
     if len(shape) > MOST_RANK or any(type(d) is not int or d < 0 for d in shape):
         raise ArtefactError(f"{where} must have at most {MOST_RANK} extents, all natural numbers")
     count = 1
@@ -132,8 +156,8 @@ def _array(where: str, data: memoryview) -> tuple[int, Array]:
         )
     if dtype.kind == "b" and np.any(np.frombuffer(data, np.uint8, count, start) > 1):
         raise ArtefactError(f"{where} must hold bytes 0 and 1, being of Booleans")
-    array = np.frombuffer(data, dtype, count, start).reshape(shape)
-    if not array.flags.aligned:
+    array = np.frombuffer(data, dtype, count, start).reshape(shape, order="F" if fortran else "C")
+    if fortran or not array.flags.aligned:
         array = array.copy()
     array.flags.writeable = False
     return start, array

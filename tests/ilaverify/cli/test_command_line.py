@@ -337,7 +337,7 @@ BAD: list[tuple[str, str]] = [
     ("simulate flexasr running.json -o out", "while it runs"),
     ("simulate flexasr mode.json -o out", 'mode of command 1 must be "W" (write), "R" (read) or "Q" (wait), not "X"'),
     ("simulate flexasr bytes.json -o out", "bytes.json: a program must be UTF-8 text"),
-    ("simulate flexasr text.json --reading vhdl", "--reading of flexasr must be one of rtl, recorded, not 'vhdl'\n"),
+    ("simulate flexasr text.json --reading vhdl", "the reading of flexasr must be one of rtl, recorded, not 'vhdl'\n"),
 ]  # fmt: skip
 
 

@@ -23,7 +23,8 @@ from ila_lang import CommandStream, Simulator, canonical_text
 from ilaverify import cli
 from ilaverify.catalogue import all_entries, backends, find_backends
 from ilaverify.cli.outcomes import chosen_entries
-from ilaverify.comparison import compare, distance, lines_of, outputs_beside
+from ilaverify.cli.run import lines_of
+from ilaverify.comparison import compare, distance, outputs_beside
 from ilaverify.compilation import Request, claims_for, compile_model
 from ilaverify.datasets import dataset_of
 from ilaverify.errors import UsageError
