@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from .build import coerce, const, ite
 from .expr import Expr, Operand, var, variables_of
-from .sorts import MemSort, bv
+from .sorts import BvSort, MemSort, bv
 
 
 class ExtentError(ValueError):
@@ -25,6 +25,13 @@ class ExtentError(ValueError):
     def __init__(self, extent: int, counter: str, kernel: str) -> None:
         self.counter, self.kernel = counter, kernel
         super().__init__(f"Extent {extent} must fit the counter {counter} of {kernel}")
+
+
+def _require_word(memory: Expr, address: Expr, word: Expr) -> None:
+    """Raises TypeError unless a memory has such addresses and words."""
+    if memory.sort != MemSort(address.width, word.width):
+        words = f"words of {word.width} bits at addresses of {address.width}"
+        raise TypeError(f"{memory.describe()} must be a memory of {words}, not of sort {memory.sort}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +45,10 @@ class For:
     extent: Expr
     body: tuple[Statement, ...]
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.counter.sort, BvSort) or not isinstance(self.extent.sort, BvSort):
+            raise TypeError(f"Counter {self.counter.name} and its extent must be bit-vectors")
+
 
 @dataclass(frozen=True, slots=True)
 class Let:
@@ -46,6 +57,12 @@ class Let:
     target: Expr
     value: Expr
     update: bool = False
+
+    def __post_init__(self) -> None:
+        if self.value.sort != self.target.sort:
+            raise TypeError(
+                f"Value of register {self.target.name} must have sort {self.target.sort}, not {self.value.sort}"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +73,9 @@ class Load:
     memory: Expr
     address: Expr
 
+    def __post_init__(self) -> None:
+        _require_word(self.memory, self.address, self.target)
+
 
 @dataclass(frozen=True, slots=True)
 class Store:
@@ -64,6 +84,9 @@ class Store:
     memory: Expr
     address: Expr
     value: Expr
+
+    def __post_init__(self) -> None:
+        _require_word(self.memory, self.address, self.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,10 +183,7 @@ class Kernel:
         """Gives an existing local register a new value."""
         if self._locals.get(target.name) is not target:
             raise ValueError(f"Register {target.name} must be introduced with let before kernel {self.name} assigns it")
-        term = coerce(value, target.sort, "assign")
-        if term.sort != target.sort:
-            raise TypeError(f"Value of register {target.name} must have sort {target.sort}, not {term.sort}")
-        self._open[-1].append(Let(target, term, update=True))
+        self._open[-1].append(Let(target, coerce(value, target.sort, "assign"), update=True))
 
     def load(self, name: str, memory: Expr, address: Operand) -> Expr:
         """Reads a word of ``memory`` into a new local register."""

@@ -129,7 +129,7 @@ class Operator:
         lower = (n for n, terms in theorem.ranges.items() if any(t[0] == "at least" for t in terms))
         return {
             **dict.fromkeys(lower, (None, None, False)),
-            **dict.fromkeys((s.names[2] for s in self.steps if s.law == "growth"), (one, None, False)),
+            **dict.fromkeys(theorem.series, (one, None, False)),
             **dict.fromkeys(theorem.counts.values(), (one, None, True)),
             **dict.fromkeys((b for j in theorem.judgements for b in j.biases), (Fraction(0), Fraction(7), True)),
         }

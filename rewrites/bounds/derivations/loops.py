@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from operator import is_
 
-from ila_lang import Expr, MemSort, const
+from ila_lang import Expr, const
 from ila_lang.language.kernel import Let, Statement, walk
-
-from .names import Unread
 
 
 def updated(body: tuple[Statement, ...], env: Mapping[Expr, Expr]) -> list[Expr]:
@@ -37,12 +35,3 @@ def row_major(counters: Sequence[Expr], extents: Sequence[Expr]) -> Expr:
     for counter, extent in zip(counters[1:], extents[1:], strict=True):
         place = place * extent + counter
     return place
-
-
-def require_words(memory: Expr, address: Expr, word: Expr) -> None:
-    """Raises Unread unless a memory has such addresses and words."""
-    sort = memory.sort
-    if memory.op != "var" or not isinstance(sort, MemSort) or (address.width, word.width) != (
-        sort.addr_width, sort.data_width,
-    ):  # fmt: skip
-        raise Unread(f"{memory} must be a memory of words of {word.width} bits")

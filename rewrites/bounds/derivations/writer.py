@@ -21,11 +21,10 @@ from ila_lang.language.expr import private_var, variables_of
 from ila_lang.language.function import inline
 from ila_lang.language.kernel import For, Let, Load, Statement, Store, walk
 from ila_lang.mapping import Lemma
-from rewrites.bounds.kernel.formula import symbols_of
-from rewrites.bounds.kernel.judgements import Step, amount
+from rewrites.bounds.kernel.judgements import indices_of
 from rewrites.bounds.kernel.replay import MASKED
 
-from .loops import conjuncts, reached, require_words, row_major, updated
+from .loops import conjuncts, reached, row_major, updated
 from .names import Layout, Leaf, Names, Source, Unread, Written
 from .words import CONSTANTS, KEPT, Words, signed
 
@@ -61,7 +60,7 @@ def derivation_of(
         layout = writer.end(kernel)
         if growth:
             writer.require_state(growth[0])
-            writer.steps.append(Step("growth", (len(writer.steps),), (), tuple(growth)))
+            writer.add("growth", len(writer.steps), names=growth)
     except (TypeError, KeyError, IndexError, RecursionError) as error:  # of terms that nobody has read before
         raise Unread(f"{kernel.name} cannot be read: {error}") from error
     functions, used = tuple(writer.functions), tuple(writer.used.values())
@@ -109,7 +108,6 @@ class _Writer(Words):
             raise Unread(f"{kernel.name} must store to {self.result}")
         if self.final != len(self.steps):
             raise Unread("the last step must be the result's")
-        self.require_names()
         self.require_signs()
         for name, place in self.places.items():
             if len(place) == 2 and place[0].name in self.stored and not self.before(*place):
@@ -132,19 +130,10 @@ class _Writer(Words):
 
     def require_state(self, error: str) -> None:
         """The words with this error, and no others, are those that an earlier timestep stored as its result."""
-        states = [name for name, leaf in self.leaves.values() if leaf.error == error]
-        if len(states) != 1 or self.places[states[0]][0].name != self.result:
+        states = {name for name, leaf in self.leaves.values() if leaf.error == error}
+        loaded = {name for name, _ in self.leaves.values() if self.places[name][0].name == self.result}
+        if len(states) != 1 or states != loaded:
             raise Unread(f"{error} must be the error of the words that are loaded from {self.result}, and of no others")
-
-    def require_names(self) -> None:
-        """Biases, numbers of values, magnitudes and ranges have names of their own."""
-        theorem, known = self.theorem, set[str]()
-        leaves = (symbols_of(amount(n)) for _, _, *amounts in theorem.leaves.values() for n in amounts)
-        biases = {b for j in theorem.judgements for b in j.biases}
-        for names in (biases, {*theorem.counts.values()}, set[str]().union(*leaves), {*theorem.ranges}):
-            if known & names:
-                raise Unread(f"{min(known & names)} must be the name of one thing")
-            known |= names
 
     def assumptions(self) -> Iterator[str]:
         """What words and operands are taken for."""
@@ -188,8 +177,11 @@ class _Writer(Words):
         return env
 
     def leaf(self, leaf: Leaf, place: tuple[Expr, ...], width: int) -> Expr:
-        """A variable for words at a place: in the order of the loops, the indices that its address depends on."""
-        used = set(variables_of(*place))
+        """A variable for words at a place: in the order of the loops, the indices that they depend on.
+
+        These are the indices of the address, and of the condition under which the words count.
+        """
+        used = {*variables_of(*place), *(() if self.guard is None else variables_of(self.guard))}
         own = dict.fromkeys(index for counter, index in self.indices.items() if counter in used)
         number = ""
         if leaf.name.endswith("#"):
@@ -228,8 +220,13 @@ class _Writer(Words):
     def term(self, term: Expr, env: Mapping[Expr, Expr]) -> Expr:
         return inline(substitute(term, env), KEPT)
 
+    def require_memory(self, memory: Expr) -> None:
+        """Raises Unread for a memory that is an expression."""
+        if memory.op != "var":
+            raise Unread(f"{memory.describe()} must be a memory of words")
+
     def load(self, register: Expr, memory: Expr, address: Expr) -> Expr:
-        require_words(memory, address, register)
+        self.require_memory(memory)
         if memory.name not in self.stored:
             if register.name not in self.names.leaves:
                 raise Unread(f"what lies in {memory.name} must have a name")
@@ -241,7 +238,7 @@ class _Writer(Words):
 
     def store(self, memory: Expr, address: Expr, value: Expr) -> None:
         """The result, or words that are loaded again: one for each iteration of the loops around, row-major."""
-        require_words(memory, address, value)
+        self.require_memory(memory)
         last, name = memory.name == self.result, self.names.ranges.get(memory.name)
         counters, extents = ([pair[k] for pair in self.around] for k in (0, 1))
         if self.guard is not None or (counters and row_major(counters, extents) is not address):
@@ -456,8 +453,11 @@ class _Writer(Words):
             raise Unread(f"terms must be products where some do not count, not {after}")
         known, leaves = {*self.known}, [v for v in variables_of(*products) if v in self.leaves]
         step = self.step(products[0])
+        counted = {self.indices[v] for v in variables_of(test) if v in self.indices}
         for leaf in leaves:
             name, _ = self.leaves[leaf]
+            if not counted <= {*indices_of(name)}:
+                raise Unread(f"{name} must depend on all indices in {substitute(test, self.shown)}, where it counts")
             if self.ways[leaf] in known or self.guards[name] is not None:
                 raise Unread(f"{name}, which does not always count, must be used in one place")
             self.guards[name] = test

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from ir_semantics.tensors.numbers import fraction_of
 
-from .formula import Formula, constant, identifier, maximum, symbol
+from .formula import Formula, constant, identifier, maximum, symbol, symbols_of
 from .readings import ANY, Term
 
 _LEAF = re.compile(r"[A-Za-z_]\w*(\[[A-Za-z_]\w*(,[A-Za-z_]\w*)*\])?", re.ASCII)
@@ -62,15 +62,19 @@ class Judgement:
 class Theorem:
     """What a derivation proves: its last judgement, under the conditions.
 
-    ``leaves`` have form, bias, error and magnitude; of ``indices``, ``counts`` has how many values they have: a number,
-    or the name of one.  ``ranges`` bound magnitudes of real terms by name; ``defaults`` are formulas that they never
-    exceed (lower bounds are never below them).  ``rules``, ``lemmas`` and ``axioms`` are what it rests on.
+    ``roles`` say of each symbol what it is, which is one thing.  ``leaves`` have form, bias, error and magnitude; of
+    ``indices``, ``counts`` has how many values they have: a number, or the name of one.  ``ranges`` bound magnitudes of
+    real terms by name; ``defaults`` are formulas that they never exceed (lower bounds are never below them).
+    ``series`` are sums 1 + q + q^2 + .., with a term for each step, by name with the name of q.  ``rules``, ``lemmas``
+    and ``axioms`` are what it rests on.
     """
 
     judgements: list[Judgement] = field(default_factory=list)
     conditions: list[Condition] = field(default_factory=list)
+    roles: dict[str, str] = field(default_factory=dict)
     ranges: dict[str, list[Term]] = field(default_factory=dict)
     defaults: dict[str, Formula] = field(default_factory=dict)
+    series: dict[str, str] = field(default_factory=dict)
     leaves: dict[str, tuple[str, ...]] = field(default_factory=dict)
     indices: dict[str, None] = field(default_factory=dict)
     counts: dict[str, str] = field(default_factory=dict)
@@ -97,24 +101,34 @@ class Theorem:
         self.lemmas |= dict.fromkeys(lemmas)
         self.axioms |= dict.fromkeys(axioms)
 
+    def role(self, role: str, *formulas: Formula) -> None:
+        """What the symbols of formulas are; raises Rejected where one is something else, too."""
+        for name in sorted(set[str]().union(*map(symbols_of, formulas))):
+            known = self.roles.setdefault(name, role)
+            need(known == role, f"{name} must be the name of one thing, not of {known} and {role}")
+
     def named(self, name: str, real: Term, default: Formula) -> Formula:
         """A symbol for the magnitude of a real term; its default is at least every one that it is given."""
-        least = [r for r in self.ranges.setdefault(name, []) if r[0] == "at least"]
-        need(not least, f"{name} must be a lower bound only")
-        self.ranges[name].append(real)
+        self.role("a range", symbol(name))
+        self.ranges.setdefault(name, []).append(real)
         before = self.defaults.get(name)  # which holds of what it was derived for, so that it may stand for the name
         self.defaults[name] = default if before is None else maximum(before, put(default, name, before))
         return symbol(name)
 
     def least(self, name: str, real: Term, default: Formula | None = None) -> None:
         """A symbol that is at most a real term."""
-        need(identifier(name) not in self.ranges, f"{name} must be a lower bound only")
+        self.role("a lower bound", symbol(name))
+        need(name not in self.ranges, f"{name} must be a lower bound of one thing")
         self.ranges[name] = [("at least", real)]
         if default is not None:
             self.defaults[name] = default
 
-    def leaf(self, name: str, *known: str) -> None:
+    def leaf(self, name: str, form: str, bias: str, error: str, magnitude: str) -> None:
         """A leaf, with all that is known of it, which must be the same wherever it is."""
+        known = form, bias, error, magnitude
+        self.role("what is known of words", amount(error), amount(magnitude))
+        if bias:
+            self.role("a bias", symbol(bias))
         need(bool(_LEAF.fullmatch(name)), f"a leaf must be a name, or one with indices, not {name!r:.60}")
         for each in indices_of(name):
             self.index(each)
@@ -132,6 +146,7 @@ class Theorem:
         known = self.counts.setdefault(self.index(index), count)
         need(known == count, f"{index} must have one number of values, not {known} and {count}")
         formula = amount(count)
+        self.role("a number of values", formula)
         whole = formula.op == "constant" and formula.value.denominator == 1 and formula.value > 0
         need(whole or formula.op == "symbol", f"{index} must have a number of values, not {count}")
         return formula

@@ -300,6 +300,7 @@ def _coded(t: Theorem, step: Step, a: Judgement, r: Reading, operands: tuple[Ter
     """names: the code's bias, and "any size" for an error that does not depend on the magnitude, or a lower bound of
     it, where the device's number is too large to become zero."""
     bias, *how = step.names
+    t.role("a bias", symbol(bias))
     if a.biases:  # codes, that are pooled as if their bias was 0
         need(set(a.biases) == {bias}, "codes that are pooled must have one bias")
     device = (r.primitive, *operands, *(() if a.biases else (bias,)))
@@ -356,6 +357,7 @@ def _from_largest(t: Theorem, step: Step, a: Judgement) -> Judgement:
     t.least(least, ("max over", t.index(index), a.real), -1 * a.magnitude)
     t.rest("sum", "larger", lemmas=["exponential vanishes"], axioms=["induction"])
     t.need(constant(MASKED + EXP_VANISHES) + a.error, symbol(least), "rows that fill the last block count in the sum")
+    t.role("a number of zeros", symbol(zeros))
     t.ranges.setdefault(zeros, []).append(("zeros of", index, a.real))
     t.need(symbol(zeros), 1, "the unit takes a score of exactly 0 for -64")
     magnitude, error = laws.of_sum(a.magnitude, a.error, a.magnitude, a.error)
@@ -423,6 +425,10 @@ def _shares(t: Theorem, step: Step, mixed: Judgement, k: Judgement) -> Judgement
 def _growth(t: Theorem, step: Step, a: Judgement) -> Judgement:
     """names: the error before the step, by what it is multiplied, and 1 + q + q^2 .. for as many steps as there are."""
     before, factor, series = step.names
+    t.role("what is known of words", symbol(before))
+    t.role("a range", symbol(factor))
+    t.role("a sum over steps", symbol(series))
+    t.series[series] = factor
     own = Formula("*", (symbol(factor), symbol(before)))
     need(a.error.op == "+" and a.error.args.count(own) == 1, f"the error must be {own} and what the step adds")
     rest = sum((x for x in a.error.args if x != own), constant(0))

@@ -44,28 +44,31 @@ def _statement(function: Function, term: Term) -> tuple[Expr, Expr, str]:
         raise Unread(f"{function.name} must have the {count} operands of its reading, and at most a shift besides")
     result = function(*data, *shifts)
     wide = max(result.width, *(d.width for d in data))
-    width = 2 * wide + 8 + sum(s.width for s in shifts)
-    operands = iter(d.sext(width) for d in data)
+    operands = iter(data)
 
     def go(term: Term) -> Expr:
+        """The operation in as many bits as hold it whatever the operands are."""
         if term == ANY:
             return next(operands)
         match term:
-            case ("+", first, second):
-                return go(first) + go(second)
-            case ("*", first, second):
-                return go(first) * go(second)
-            case ("max", first, second):
+            case ("+" | "*" | "max" as op, first, second):
                 a, b = go(first), go(second)
-                return ite(a.slt(b), b, a)
+                width = a.width + b.width if op == "*" else max(a.width, b.width) + (op == "+")
+                a, b = a.sext(width), b.sext(width)
+                return a + b if op == "+" else a * b if op == "*" else ite(a.slt(b), b, a)
             case ("rectify", of):
                 a = go(of)
-                return ite(a.slt(0), const(0, width), a)
+                return ite(a.slt(0), const(0, a.width), a)
         raise Unread(f"the reading of {function.name} must consist of +, *, max and rectify")
 
     exact = go(term)
+    width = max(exact.width, wide, *(s.width for s in shifts))
+    exact = exact.sext(width)
     moved = exact.ashr(shifts[0].zext(width)) if shifts else exact
-    meaning = f"{function.name} is its operation on integers, rounded down, where that fits {result.width} bits"
+    where = f"where that fits {result.width} bits"
+    if shifts:
+        where = f"rounded down, {where}, and {wide} bits before it is shifted"
+    meaning = f"{function.name} is its operation on integers, {where}"
     return _fits(exact, wide) & _fits(moved, result.width), result.sext(width) == moved, meaning
 
 

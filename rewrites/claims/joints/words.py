@@ -314,13 +314,8 @@ def _matched(lemma: Lemma, of: Expr) -> dict[Expr, Expr] | None:
     def match(pattern: Expr, term: Expr) -> bool:
         if pattern in variables:
             return pattern.sort == term.sort and substitution.setdefault(pattern, term) is term
-        if (pattern.op, pattern.params, pattern.func, len(pattern.args)) != (
-            term.op,
-            term.params,
-            term.func,
-            len(term.args),
-        ):
+        if any(getattr(pattern, part) != getattr(term, part) for part in ("op", "sort", "params", "func")):
             return False
-        return all(map(match, pattern.args, term.args))
+        return len(pattern.args) == len(term.args) and all(map(match, pattern.args, term.args))
 
     return substitution if match(lemma.right, of) else None

@@ -67,6 +67,7 @@ def _assumptions(theorem: Theorem) -> list[str]:
     for name, terms in theorem.ranges.items():
         default = f"; by default {theorem.defaults[name]}" if name in theorem.defaults else ""
         assumptions.append(f"{name} {'is' if name == '0' else 'bounds'} {' and '.join(map(text_of, terms))}{default}")
+    assumptions += (f"{n} is 1 + {q} + {q}^2 + .., a term for each step" for n, q in theorem.series.items())
     assumptions.append(f"lemmas, claims of their own: {', '.join(theorem.lemmas)}")
     if theorem.axioms:
         assumptions.append(f"axioms: {', '.join(theorem.axioms)} (docs/reference/numerics.md)")

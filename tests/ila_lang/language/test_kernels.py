@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 import ila_lang as il
 from ila_lang import BOOL, Expr, Ila, Kernel, Memory, bv, const, var
+from ila_lang.language.kernel import For, Let, Load, Statement, Store
 from ila_lang.native import code
 from tests.ila_lang.oracle import COUNT, DST, SCALE, SRC, kernels, run_kernel, scalars, words
 
@@ -51,6 +53,34 @@ def dense(contents: dict[int, int], size: int) -> Any:
     for address, word in contents.items():
         array[address] = word
     return array
+
+
+WORD, BYTE, BYTES = var("word", bv(16)), var("byte", bv(8)), var("bytes", il.mem(32, 8))
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        (
+            lambda: Load(WORD, BYTES, const(0, 32)),
+            "bytes must be a memory of words of 16 bits at addresses of 32, not of sort mem32x8",
+        ),
+        (
+            lambda: Load(BYTE, BYTES, const(0, 8)),
+            "bytes must be a memory of words of 8 bits at addresses of 8, not of sort mem32x8",
+        ),
+        (
+            lambda: Store(BYTES, const(0, 32), WORD),
+            "bytes must be a memory of words of 16 bits at addresses of 32, not of sort mem32x8",
+        ),
+        (lambda: Let(WORD, BYTE), "Value of register word must have sort bv16, not bv8"),
+        (lambda: For(WORD, il.true, ()), "Counter word and its extent must be bit-vectors"),
+    ],
+)
+def test_statements_are_of_the_sorts_of_their_parts(statement: Callable[[], Statement], message: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        statement()
+    assert str(caught.value) == message
 
 
 def device(kernel: Kernel) -> Ila:

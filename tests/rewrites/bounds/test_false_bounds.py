@@ -24,11 +24,13 @@ from rewrites.bounds.derivations.calculus import Operator
 from rewrites.bounds.derivations.names import Leaf, Names, Unread, Written
 from rewrites.bounds.derivations.writer import derivation_of
 from rewrites.bounds.kernel.judgements import Rejected
+from rewrites.bounds.kernel.replay import replay
 from rewrites.bounds.kernel_runs import differing
 from rewrites.claims.joints.instruction import called
-from rewrites.claims.subjects.bounds import BoundSubject, written_steps
+from rewrites.claims.subjects.bounds import BoundSubject, _assumptions, written_steps
 from rewrites.claims.theorems import flexasr
-from rewrites.mappings.flexasr import attention, linear
+from rewrites.claims.theorems.operators import OPERATORS
+from rewrites.mappings.flexasr import attention, linear, recurrent
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
 
@@ -520,6 +522,66 @@ def test_growth_is_of_the_error_of_the_state() -> None:
         derivation_of(run.kernel, run.operands, "tensor_out", replace(base, leaves=leaves), growth=("e_x", "U", "G"))
 
 
+def test_growth_counts_all_words_of_the_state() -> None:
+    """Words of the timestep before have its error under every name: here the second gate reads them as exact ones."""
+    (run,) = called(recurrent.ir_fragment("gru"))
+    names = flexasr._recurrent_names("gru")
+    other = {n: replace(leaf, name="k", error="0") for n, leaf in names.leaves.items() if n.endswith("r_h")}
+    assert len(other) == 1
+    with pytest.raises(Unread, match=r"^e_h must be the error of the words that are loaded from tensor_out, "):
+        derivation_of(
+            run.kernel,
+            run.operands,
+            "tensor_out",
+            replace(names, leaves={**names.leaves, **other}),
+            growth=("e_h", "U", "G"),
+        )
+
+
+@pytest.mark.parametrize(
+    ("series", "role"),
+    [("H", "a number of values"), ("R", "a range"), ("b_h", "a bias"), ("X", "what is known of words")],
+)
+def test_a_series_has_a_name_of_its_own(series: str, role: str) -> None:
+    (run,) = called(recurrent.ir_fragment("rnn"))
+    names = flexasr._recurrent_names("rnn")
+    with pytest.raises(
+        Rejected, match=rf"^{series} must be the name of one thing, not of {role} and a sum over steps$"
+    ):
+        derivation_of(run.kernel, run.operands, "tensor_out", names, growth=("e_h", "U", series))
+
+
+def test_a_series_is_said() -> None:
+    assert "G is 1 + U + U^2 + .., a term for each step" in _assumptions(OPERATORS["FlexASR RNN, T steps"].theorem)
+
+
+@pytest.mark.parametrize(
+    ("zeros", "role"),
+    [("m", "a lower bound"), ("R", "a range"), ("K", "what is known of words")],
+)
+def test_a_number_of_zeros_has_a_name_of_its_own(zeros: str, role: str) -> None:
+    written = flexasr.ATTENTION.written
+    assert written.source is not None and written.kernel is not None
+    names = written.source.names
+    names = replace(names, bounds={**names.bounds, "distance from the largest": ("m", zeros)})
+    with pytest.raises(
+        Rejected, match=rf"^{zeros} must be the name of one thing, not of {role} and a number of zeros$"
+    ):
+        derivation_of(written.kernel, written.source.operands, "tensor_out", names)
+
+
+def test_words_depend_on_what_decides_whether_they_count() -> None:
+    k = Kernel("guarded")
+    acc = k.let("acc", const(0, 32))
+    with k.loop("t", N) as t:
+        word = k.let("word", const(0, 32))
+        with k.when("g", t < 10):
+            k.assign(word, k.load("a", X, const(0, 32)))
+        k.assign(acc, acc + vta.alu_min(word, k.load("b", Z, t)))
+    k.store(OUT, const(0, 32), relu(acc))
+    assert {*replay(words_of(k).steps).leaves} == {"a[t]", "b[t]", "high"}
+
+
 def test_what_is_taken_not_to_wrap_is_said() -> None:
     k = Kernel("kept")
     with k.loop("t", N) as t:
@@ -570,7 +632,7 @@ def test_a_derivation_without_a_law_says_so() -> None:
 
 def test_a_bias_is_no_magnitude() -> None:
     names = flexasr._LAYER_NAMES
-    with pytest.raises(Unread, match=r"^X must be the name of one thing$"):
+    with pytest.raises(Rejected, match=r"^X must be the name of one thing, not of what is known of words and a bias$"):
         layer(fixed_to_adpfloat, replace(names, biases={**names.biases, "bias_y": "X"}))
 
 

@@ -127,7 +127,7 @@ WRONG = {
     "an inexact shift": ([H, Step("shift", (1, 1))], "a shift must be of exact integers"),
     "an upper bound for a lower one": (
         [X, FIXED, Step("range", (2,), (), ("v",)), Step("inverse root", (3,), (), ("v",))],
-        "v must be a lower bound only",
+        "v must be the name of one thing, not of a range and a lower bound",
     ),
     "a range times a number": (
         [X, Step("range", (1,), (), ("R", "1/1000"))],

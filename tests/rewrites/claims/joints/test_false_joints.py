@@ -30,6 +30,7 @@ from reports.binding import binding_problems
 from reports.certificate import certificate_of
 from rewrites.bounds.kernel.readings import ANY
 from rewrites.claims.joints.joint import Joint
+from rewrites.claims.joints.readings import obligations
 from rewrites.claims.subjects.joint import JointSubject
 from smt_encodings.claims import Status, Verdict
 from smt_encodings.discharge import Discharger
@@ -736,6 +737,67 @@ def test_variables_of_lemmas_stand_for_words_of_their_widths() -> None:
     of = mapping({"n": 32}, {"in": 32, "out": 32}, write, [Lemma("parts", whole(a), parts(a[15:8], a[7:0]))])
     verdict = decided(Joint(of, (X,), {"tensor_in": X}, readings={whole: ANY}), operator(unchanged))
     assert verdict.status is Status.UNKNOWN and "on data has no real number" in verdict.reason, verdict.reason
+
+
+def test_literals_of_lemmas_have_their_widths() -> None:
+    """What wraps in 9 bits does not in 16: there the kernel stores 0 always."""
+
+    @primitive(bv(8), a=bv(8))
+    def rectified(a: Expr) -> Expr:
+        return ite(a.slt(0), const(0, 8), a)
+
+    @primitive(bv(8), p=bv(1), a=bv(8))
+    def chosen(p: Expr, a: Expr) -> Expr:
+        return ite(p == 1, a, const(0, 8))
+
+    def word(a: Expr, width: int) -> Expr:
+        doubled = concat(const(1, width - 8), a) + concat(const(1, width - 8), a)
+        return chosen(ite(doubled < const(256, width), const(1, 1), const(0, 1)), a)
+
+    def write(k: Kernel, s: Any, t: Any) -> None:
+        with k.loop("i", s.n) as i:
+            k.store(t.tensor_out, i, word(k.load("x", t.tensor_in, i), 16))
+
+    a = var("a", bv(8))
+    of = mapping({"n": 32}, {"in": 8, "out": 8}, write, [Lemma("rectified", rectified(a), word(a, 9))])
+    joint = Joint(of, (X,), {"tensor_in": X}, readings={rectified: ("rectify", ANY)})
+    verdict = decided(joint, operator(lambda b, of, a: b.add("relu", of[0])))
+    assert verdict.status is Status.UNKNOWN, verdict.reason
+
+
+def test_readings_say_where_numbers_must_fit_before_they_are_shifted() -> None:
+    """20 * 10 >> 4 fits 8 bits, but 20 * 10 does not."""
+
+    @primitive(bv(8), a=bv(8), b=bv(8), s=bv(3))
+    def shifted(a: Expr, b: Expr, s: Expr) -> Expr:
+        return (a * b).ashr(s.zext(8))
+
+    (asked,) = obligations({shifted: ("*", ANY, ANY)})
+    assert asked.meaning == (
+        "shifted is its operation on integers, rounded down, where that fits 8 bits, and 8 bits before it is shifted"
+    )
+
+
+def test_operations_of_readings_do_not_wrap() -> None:
+    """A product of four bytes has 32 bits, not 24."""
+
+    @primitive(bv(8), a=bv(8), b=bv(8), c=bv(8), d=bv(8))
+    def deep(a: Expr, b: Expr, c: Expr, d: Expr) -> Expr:
+        of = a.sext(24) * b.sext(24) * c.sext(24) * d.sext(24)
+        return ite(of.slt(0), const(0, 24), of)[7:0]
+
+    def write(k: Kernel, s: Any, t: Any) -> None:
+        with k.loop("i", s.n) as i:
+            words = [k.load(f"word_{name}", getattr(t, f"tensor_{name}"), i) for name in ("in", "b", "c", "d")]
+            k.store(t.tensor_out, i, deep(*words))
+
+    inputs = {f"tensor_{name}": input_(name, N) for name in ("in", "b", "c", "d")}
+    of = mapping({"n": 32}, dict.fromkeys(("in", "b", "c", "d", "out"), 8), write)
+    product = ("*", ("*", ("*", ANY, ANY), ANY), ANY)
+    joint = Joint(of, (*inputs.values(),), inputs, readings={deep: ("rectify", product)})
+    graph = operator(lambda b, of, a: b.add("relu", functools.reduce(lambda x, y: b.add("mul", x, y), of)), 4)
+    verdict = decided(joint, graph)
+    assert verdict.status is Status.UNKNOWN and "deep" in verdict.reason, verdict.reason
 
 
 def peeking(rectified: Scalar, negated: Scalar) -> Callable[[Sequence[Tensor], Attributes], Tensor]:
