@@ -17,7 +17,7 @@ from ir_semantics.tensors.arrays import DataError, Program
 from ir_semantics.tensors.comprehension import by_definition as defined
 from ir_semantics.tensors.terms import Tensor
 
-from .ir import Attribute, Attributes, Graph, Node, attributes_of, digest_of, integer_of, integers_of, remembered
+from .ir import Attribute, Attributes, Graph, Named, Node, attributes_of, digest_of, integer_of, integers_of, remembered
 from .operator import NAMES, Operator, lookup, meaning
 from .types import Array, GraphError, TensorType, type_of
 
@@ -25,13 +25,13 @@ MOST_FOLDED = 1 << 24
 """Elements of the largest constant that is computed while a graph is built; larger ones are computed when it runs."""
 
 
-def result_type(name: str, types: Sequence[TensorType], attributes: tuple[tuple[str, Attribute], ...]) -> TensorType:
+def result_type(name: str, types: Sequence[TensorType], attributes: Named) -> TensorType:
     """The type of an operator's result; raises GraphError where operands or attributes do not fit."""
     return _result_type(name, tuple(types), attributes)
 
 
 @remembered(10_000)
-def _result_type(name: str, types: tuple[TensorType, ...], attributes: tuple[tuple[str, Attribute], ...]) -> TensorType:
+def _result_type(name: str, types: tuple[TensorType, ...], attributes: Named) -> TensorType:
     operator = lookup(name)
     if len(types) not in operator.arity:
         count = operator.arity.start if len(operator.arity) == 1 else f"{operator.arity.start} or more"
@@ -53,7 +53,7 @@ def _result_type(name: str, types: tuple[TensorType, ...], attributes: tuple[tup
 
 
 @remembered(4096)
-def meaning_of(name: str, types: tuple[TensorType, ...], attributes: tuple[tuple[str, Attribute], ...]) -> Tensor:
+def meaning_of(name: str, types: tuple[TensorType, ...], attributes: Named) -> Tensor:
     """The term of an operator, which must be a tensor operator or a scalar one, on operands ``x0``, ``x1``, ..."""
     return meaning(lookup(name), types, dict(attributes))
 
@@ -345,7 +345,7 @@ def run_expansion(
 
 
 @remembered(256)
-def expansion(name: str, types: tuple[TensorType, ...], attributes: tuple[tuple[str, Attribute], ...]) -> Graph:
+def expansion(name: str, types: tuple[TensorType, ...], attributes: Named) -> Graph:
     """What a composite operator stands for: a graph from inputs ``x0``, ``x1``, ... to the output ``y``."""
     expand: Callable[..., int] | None = lookup(name).expand
     if expand is None:

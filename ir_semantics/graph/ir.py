@@ -20,6 +20,8 @@ from .types import Array, GraphError, TensorType
 
 Attribute: TypeAlias = "bool | int | float | str | tuple[Attribute, ...] | None"
 Attributes: TypeAlias = Mapping[str, Attribute]
+Named: TypeAlias = "tuple[tuple[str, Attribute], ...]"
+"""Attributes by name, sorted."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class Node:
 
     operator: str
     operands: tuple[int, ...]
-    attributes: tuple[tuple[str, Attribute], ...]
+    attributes: Named
     type: TensorType
 
     def attribute(self, name: str) -> Attribute:
@@ -114,7 +116,7 @@ def remembered(most: int) -> Callable[[Callable[..., R]], Callable[..., R]]:
     return keeping
 
 
-def attributes_of(attributes: Mapping[str, Attribute | Sequence[Attribute]]) -> tuple[tuple[str, Attribute], ...]:
+def attributes_of(attributes: Mapping[str, Attribute | Sequence[Attribute]]) -> Named:
     """Attributes sorted by name, lists as tuples."""
     return tuple((name, _frozen(attributes[name])) for name in sorted(attributes))
 

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ir_semantics.graph.build import result_type
-from ir_semantics.graph.ir import Attribute, Graph, Node, digest_of
+from ir_semantics.graph.ir import Attribute, Graph, Named, Node, digest_of
 from ir_semantics.graph.types import Array, GraphError, TensorType, type_of
 
 from .egraph import Analysis, EGraph, ENode
@@ -55,7 +55,7 @@ def typing(operator: str, types: Sequence[Hashable], attributes: tuple[tuple[str
         raise EGraphError(f"{operator} must be well-typed; {error}") from error
 
 
-def _attributes(operator: str, pairs: Sequence[tuple[str, Hashable]]) -> tuple[tuple[str, Attribute], ...]:
+def _attributes(operator: str, pairs: Sequence[tuple[str, Hashable]]) -> Named:
     return tuple((name, _attribute(operator, name, value)) for name, value in pairs)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ir_semantics.graph.build import MOST_NODES, result_type
-from ir_semantics.graph.ir import Attribute, Graph, Node
+from ir_semantics.graph.ir import Attribute, Graph, Named, Node
 from ir_semantics.graph.types import MOST_ELEMENTS, MOST_RANK, Array, GraphError, TensorType, type_of
 
 from .errors import ArtefactError, field, items, natural, record, text
@@ -52,7 +52,7 @@ def attributes_json(attributes: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
     return {name: attribute_json(value) for name, value in attributes}
 
 
-def attributes_value(where: str, value: object) -> tuple[tuple[str, Attribute], ...]:
+def attributes_value(where: str, value: object) -> Named:
     """Named attributes, sorted by name, from JSON."""
     attributes = field(where, value, dict, "an object of attributes")
     return tuple((name, attribute_value(f"{where}: {name}", attributes[name])) for name in sorted(attributes))

@@ -33,7 +33,7 @@ from .errors import field as typed
 from .graphs import graph_json, graph_value
 from .plan import plan_json, plan_value
 from .shared import shared_json, shared_value
-from .sources.front_end import CONSTANTS, FRONT_ENDS, FrontEnd, Source
+from .sources.front_end import CONSTANTS, FRONT_ENDS, Source
 
 if TYPE_CHECKING:
     from rewrites.egraph import Explanation
@@ -211,11 +211,13 @@ def read_compiled(directory: Path, known: Mapping[str, Callable[[], Backend]]) -
     where = str(directory / "model.json")
     content = record(where, content, _KEYS)
     source = record(f"{where}: source", content["source"], ("name", "dimensions", "front_end", "package"))
-    front_end = _front_end(f"{where}: source", source["front_end"])
+    front_ends = FRONT_ENDS.all()
+    front_end = front_ends[_known(f"{where}: source: front_end must be one of", source["front_end"], front_ends)]
     needed = {"chain.json", CONSTANTS, "plan.json", front_end.file_name, "SUMMARY.md"}
     for name in sorted(needed - set(files)):
         raise ArtefactError(f"{where}: files must include {name}")
-    targets = [_target(f"{where}: targets", t, known) for t in items(f"{where}: targets", content["targets"])]
+    targets = items(f"{where}: targets", content["targets"])
+    targets = [_known(f"{where}: targets must be among", target, known) for target in targets]
     backends = tuple(known[name]() for name in targets)
     stored = arrays_of(str(directory / CONSTANTS), files[CONSTANTS])
     for digest, array in stored.items():
@@ -325,21 +327,11 @@ def _options(where: str, value: object, backends: Sequence[Backend]) -> Options:
     return options
 
 
-def _front_end(where: str, value: object) -> FrontEnd:
-    known = FRONT_ENDS.all()
+def _known(where: str, value: object, known: Collection[str]) -> str:
+    """A name of what packages offer; ``where`` ends with what it must be."""
     if not isinstance(value, str) or value not in known:
         raise ArtefactError(
-            f"{where}: front_end must be one of {', '.join(known)}, not {value!r:.60}; install its package, or name "
-            "its module by --module"
-        )
-    return known[value]
-
-
-def _target(where: str, value: object, known: Collection[str]) -> str:
-    if not isinstance(value, str) or value not in known:
-        raise ArtefactError(
-            f"{where} must be among {', '.join(known)}, not {value!r:.60}; install its package, or name its module by "
-            "--module"
+            f"{where} {', '.join(known)}, not {value!r:.60}; install its package, or name its module by --module"
         )
     return value
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from rewrites.compiler.codegen import declared
 from smt_encodings.claims import Equality
@@ -47,83 +47,76 @@ def calibration_text(compiled: Compiled) -> str:
 
 def summary_text(compiled: Compiled) -> str:
     """The text of SUMMARY.md."""
-    return "\n".join(_lines(compiled)) + "\n"
-
-
-def _lines(compiled: Compiled) -> Iterator[str]:
-    targets = ", ".join(compiled.targets)
-    yield f"# {_cell(compiled.model.name)}, compiled for {targets}"
-    yield ""
-    if compiled.model.package:
-        front_end, package = compiled.model.front_end, _cell(compiled.model.package)
-        yield f"Read by the front end {front_end} of {package}, which is trusted as that is."
-        yield ""
+    model, proof, memory = compiled.model, compiled.proof, compiled.memory
+    read = ""
+    if model.package:
+        package = _cell(model.package)
+        read = f"Read by the front end {model.front_end} of {package}, which is trusted as that is.\n\n"
     calls = sum(len(i.calls) for i in compiled.implementations.values())
     commands = sum(p["commands"] for programs in compiled.programs.values() for p in programs)
-    yield (
-        f"{len(compiled.implementations)} operators run on accelerators, by {calls} programs of {commands:,} commands; "
-        f"the graph equals the model in the sense of {equality_text(compiled.proof.equality)}."
-    )
-    yield ""
-    yield "## What runs where"
-    yield ""
-    yield from _accelerated(compiled)
-    yield ""
-    yield "| stays on the host | nodes | why |"
-    yield "|---|---|---|"
-    for host in compiled.host:
-        yield f"| {_cell(host.operator)} | {host.count} | {_cell(host.reason)} |"
-    yield ""
-    yield "## Proofs that it rests on"
-    yield ""
-    yield (
-        "Each of these claims holds a certificate; without any one of them the compiled model would be another one. "
-        "`ilaverify check` checks this again; why operators stay on the host, counts of uses, settings and calibration "
-        "are what the compiler said."
-    )
-    yield ""
-    yield "| claim | uses | certificate | what it says | sizes |"
-    yield "|---|---|---|---|---|"
-    for name, c in compiled.proof.certificates.items():
-        yield f"| {name} | {c.uses} | `{c.digest[:12]}` | {_cell(c.statement)} | {_cell(c.size_domain)} |"
-    yield ""
-    yield from _joints(compiled)
-    yield f"{len(compiled.proof.left_out)} claims were left out" + (":" if compiled.proof.left_out else ".")
-    yield ""
-    for name, reason in compiled.proof.left_out.items():
-        yield f"* {name}: {_cell(reason)}"
-    yield ""
-    yield "## Number formats"
-    yield ""
-    yield calibration_text(compiled) + "."
-    yield ""
-    plan = compiled.memory.plan
-    yield "## Memory of the host"
-    yield ""
-    load = compiled.memory.problem.load
-    yield f"{len(plan.addresses)} tensors share {plan.peak:,} bytes; at least {load:,} are needed."
-    yield ""
-    yield "## What this does not mean"
-    yield ""
-    yield from (f"* {text}" for text in CAVEATS)
+    host = [f"| {_cell(h.operator)} | {h.count} | {_cell(h.reason)} |" for h in compiled.host]
+    claims = [
+        f"| {name} | {c.uses} | `{c.digest[:12]}` | {_cell(c.statement)} | {_cell(c.size_domain)} |"
+        for name, c in proof.certificates.items()
+    ]
+    left_out = [f"* {name}: {_cell(reason)}" for name, reason in proof.left_out.items()]
+    return f"""\
+# {_cell(model.name)}, compiled for {", ".join(compiled.targets)}
+
+{read}{len(compiled.implementations)} operators run on accelerators, by {calls} programs of {commands:,} commands; \
+the graph equals the model in the sense of {equality_text(proof.equality)}.
+
+## What runs where
+
+| node | operator | from | result | programs | commands | mappings | formats |
+|---|---|---|---|---|---|---|---|
+{_joined(_accelerated(compiled))}
+| stays on the host | nodes | why |
+|---|---|---|
+{_joined(host)}
+## Proofs that it rests on
+
+Each of these claims holds a certificate; without any one of them the compiled model would be another one. \
+`ilaverify check` checks this again; why operators stay on the host, counts of uses, settings and calibration \
+are what the compiler said.
+
+| claim | uses | certificate | what it says | sizes |
+|---|---|---|---|---|
+{_joined(claims)}
+{_joined(_joints(compiled))}
+{len(left_out)} claims were left out{":" if left_out else "."}
+
+{_joined(left_out)}
+## Number formats
+
+{calibration_text(compiled)}.
+
+## Memory of the host
+
+{len(memory.plan.addresses)} tensors share {memory.plan.peak:,} bytes; at least {memory.problem.load:,} are needed.
+
+## What this does not mean
+
+{_joined(f"* {text}" for text in CAVEATS)}"""
 
 
-def _joints(compiled: Compiled) -> Iterator[str]:
+def _joined(lines: Iterable[str]) -> str:
+    """Lines, each with its end."""
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _joints(compiled: Compiled) -> list[str]:
     """What is not proved of operators and the mappings that execute them."""
     unproved = declared(compiled.implementations.values())
     if not unproved:
-        yield "That operators are what their mappings compute over the real numbers is among these claims (joint-...)."
-    else:
-        yield "DECLARED, NOT PROVED: that these operators are what their mappings compute."
-        yield ""
-        for name, reason in unproved.items():
-            yield f"* {_cell(name)}: {_cell(reason)}"
-    yield ""
+        return [
+            "That operators are what their mappings compute over the real numbers is among these claims (joint-...)."
+        ]
+    reasons = (f"* {_cell(name)}: {_cell(reason)}" for name, reason in unproved.items())
+    return ["DECLARED, NOT PROVED: that these operators are what their mappings compute.", "", *reasons]
 
 
 def _accelerated(compiled: Compiled) -> Iterator[str]:
-    yield "| node | operator | from | result | programs | commands | mappings | formats |"
-    yield "|---|---|---|---|---|---|---|---|"
     for number, implementation in compiled.implementations.items():
         node = compiled.graph.nodes[number]
         mappings = ", ".join(m.name for m in implementation.mappings)

@@ -8,9 +8,18 @@ from collections.abc import Callable
 import numpy as np
 
 from ila_lang.mapping import SizeError
+from ir_semantics.graph import Node
 from rewrites.mappings.claim import MappingClaim
 
-from .interface import Part, Reals
+from .interface import CannotOffload, Part, Reals
+
+
+def require_elements(node: Node, accelerator: str, *extents: int) -> None:
+    """Raises CannotOffload where a tensor of a node has no elements."""
+    if 0 in extents:
+        raise CannotOffload(
+            f"{node.operator} has a tensor without elements, and {accelerator}'s loops run at least once"
+        )
 
 
 def fits(claim: MappingClaim, *shape: int) -> bool:

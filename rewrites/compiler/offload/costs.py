@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Final, TypeAlias, cast
 
 from ir_semantics.graph.build import expansion
-from ir_semantics.graph.ir import Attribute, Node, remembered
+from ir_semantics.graph.ir import Named, Node, remembered
 from ir_semantics.graph.operator import OPERATORS, meaning
 from ir_semantics.graph.types import TensorType
 from ir_semantics.tensors.work import Work, work_of
@@ -19,6 +19,7 @@ from rewrites.egraph import Cost, EGraph, ENode, Symbol
 
 from .backend import Backend
 
+Types: TypeAlias = tuple[TensorType, ...]
 Implementable: TypeAlias = Callable[[Node, Sequence[TensorType]], "str | None"]
 """Why code cannot be generated for a node with operands of these types; None where it can."""
 
@@ -39,54 +40,44 @@ class Fixed:
 
 
 @remembered(10_000)
-def _work_of(
-    operator: str, types: tuple[TensorType, ...], attributes: tuple[tuple[str, Attribute], ...]
-) -> Work | None:
+def _work_of(operator: str, types: Types, attributes: Named) -> Work | None:
     """What a tensor operator does, by its definition."""
     of = OPERATORS.get(operator)
     return None if of is None or of.term is None else work_of(meaning(of, types, dict(attributes)))
 
 
-def moves_data(operator: str, types: tuple[TensorType, ...], attributes: tuple[tuple[str, Attribute], ...]) -> bool:
+def moves_data(operator: str, types: Types, attributes: Named) -> bool:
     """Whether an operator computes nothing: every element of its result is one of an operand."""
     work = _work_of(operator, types, attributes)
     return work is not None and work.moves
 
 
 @remembered(10_000)
-def reduction_steps(
-    operator: str, types: tuple[TensorType, ...], attributes: tuple[tuple[str, Attribute], ...], result: TensorType
-) -> int:
+def reduction_steps(operator: str, types: Types, attributes: Named, result: TensorType) -> int:
     """How many elements a node adds up, or takes extrema of: multiply-accumulates of products and convolutions."""
     work = _work_of(operator, types, attributes)
     return _within(reduction_steps, operator, types, attributes) if work is None else work.steps
 
 
 @remembered(10_000)
-def multiply_accumulates(
-    operator: str, types: tuple[TensorType, ...], attributes: tuple[tuple[str, Attribute], ...], result: TensorType
-) -> int:
+def multiply_accumulates(operator: str, types: Types, attributes: Named, result: TensorType) -> int:
     """The reduction steps of sums of products, such as products of matrices and convolutions."""
     work = _work_of(operator, types, attributes)
     return _within(multiply_accumulates, operator, types, attributes) if work is None else work.products
 
 
 @remembered(10_000)
-def scalar_operations(
-    operator: str, types: tuple[TensorType, ...], attributes: tuple[tuple[str, Attribute], ...], result: TensorType
-) -> int:
+def scalar_operations(operator: str, types: Types, attributes: Named, result: TensorType) -> int:
     """How many scalar operators a node applies outside of reductions."""
     if OPERATORS[operator].scalar is not None:
         return result.elements
     return _within(scalar_operations, operator, types, attributes)
 
 
-Count: TypeAlias = Callable[[str, tuple[TensorType, ...], "tuple[tuple[str, Attribute], ...]", TensorType], int]
+Count: TypeAlias = Callable[[str, Types, Named, TensorType], int]
 
 
-def _within(
-    count: Count, operator: str, types: tuple[TensorType, ...], attributes: tuple[tuple[str, Attribute], ...]
-) -> int:
+def _within(count: Count, operator: str, types: Types, attributes: Named) -> int:
     """The count of all nodes that a composite stands for, those of constants alone left out; 0 for other operators."""
     if OPERATORS[operator].expand is None:
         return 0
@@ -102,14 +93,14 @@ def _within(
     return total
 
 
-def _typed(egraph: EGraph, node: ENode) -> tuple[tuple[TensorType, ...], TensorType]:
+def _typed(egraph: EGraph, node: ENode) -> tuple[Types, TensorType]:
     types = tuple(t for t in map(egraph.type_of, node.classes) if isinstance(t, TensorType))
     assert len(types) == len(node.classes) and isinstance(node.symbol.type, TensorType), "graphs are of tensors"
     return types, node.symbol.type
 
 
-def _attributes(symbol: Symbol) -> tuple[tuple[str, Attribute], ...]:
-    return cast("tuple[tuple[str, Attribute], ...]", symbol.attributes)
+def _attributes(symbol: Symbol) -> Named:
+    return cast(Named, symbol.attributes)
 
 
 def _counted(count: Count) -> Cost:
@@ -163,9 +154,7 @@ def _read(egraph: EGraph, number: int) -> int:
     return min([of.elements, *(t.elements for t in repeated if isinstance(t, TensorType))])
 
 
-def _work(
-    operator: str, types: tuple[TensorType, ...], attributes: tuple[tuple[str, Attribute], ...], result: TensorType
-) -> int:
+def _work(operator: str, types: Types, attributes: Named, result: TensorType) -> int:
     steps = reduction_steps(operator, types, attributes, result)
     return steps + scalar_operations(operator, types, attributes, result)
 

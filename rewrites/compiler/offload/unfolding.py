@@ -13,7 +13,7 @@ from typing import TypeGuard, TypeVar
 import numpy as np
 
 from ir_semantics.graph.build import expansion
-from ir_semantics.graph.ir import Attribute, digest_of
+from ir_semantics.graph.ir import Named, digest_of
 from ir_semantics.graph.types import GraphError, TensorType
 from rewrites.claims.sources import meaning_digest
 from rewrites.compiler.graph_rules.tensor_rewrites import Constants
@@ -24,7 +24,7 @@ from rewrites.egraph.pattern import Maker
 T = TypeVar("T")
 
 
-def _pairs(value: object) -> TypeGuard[tuple[tuple[str, Attribute], ...]]:
+def _pairs(value: object) -> TypeGuard[Named]:
     """Whether a value is a list of attributes by name."""
     return isinstance(value, tuple) and all(
         isinstance(p, tuple) and len(p) == 2 and isinstance(p[0], str) for p in value

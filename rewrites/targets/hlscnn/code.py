@@ -37,6 +37,7 @@ from rewrites.compiler.codegen.interface import (
     Reals,
     Tensors,
 )
+from rewrites.compiler.codegen.parts import require_elements
 from rewrites.mappings.hlscnn.claims import CONVOLUTIONS
 from rewrites.mappings.hlscnn.operations import packed
 from rewrites.rules.tensor.convolution import BATCHES_IN_PARTS, OUTPUTS_IN_PARTS
@@ -67,8 +68,7 @@ class Convolution(Implementation):
         16, and results more, since a plane of them is as large as the input.
         """
         (images, channels, height, width), (filters, _, *kernel) = types[0].shape, types[1].shape
-        if not images or not filters or not channels:
-            raise CannotOffload("hlscnn.conv2d has a tensor without elements, and HLSCNN's loops run at least once")
+        require_elements(node, "HLSCNN", images, filters, channels)
         strides = tuple(integer_of(dict(node.attributes), name) for name in ("stride_h", "stride_w"))
         shape = Shape(filters, channels, height, width, (kernel[0], kernel[1]), (strides[0], strides[1]))
         try:
@@ -170,11 +170,7 @@ class Convolution(Implementation):
         return tensors
 
     def _result(self, outputs: Sequence[Tensors]) -> Reals:
-        result = np.zeros((len(outputs[0]["host_y"]), *self.node.type.shape))
-        for call, tensors in zip(self.calls, outputs, strict=True):
-            part = result[(slice(None), *(slice(first, end) for first, end in call.parts["y"]))]
-            part[...] = _Y.dequantise(tensors["host_y"].view(np.int16)).reshape(part.shape)
-        return unscale(result, self._scale)
+        return unscale(self._placed(outputs, "host_y", lambda codes: _Y.dequantise(codes.view(np.int16))), self._scale)
 
     def bounds(self, executed: Executed) -> Bounds:
         """The bound of the convolution, plus what rounding x and w may change.

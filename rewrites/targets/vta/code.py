@@ -33,7 +33,7 @@ from rewrites.compiler.codegen.interface import (
     Reals,
     Tensors,
 )
-from rewrites.compiler.codegen.parts import equal_parts, flat
+from rewrites.compiler.codegen.parts import equal_parts, flat, require_elements
 from rewrites.mappings.vta.claims import GEMM
 from rewrites.mappings.vta.gemm import ROOM
 from rewrites.rules.tensor.splitting import PRODUCT_COLUMNS, PRODUCT_ROWS
@@ -74,8 +74,7 @@ class Dense(Implementation):
     def split(node: Node, types: Sequence[TensorType]) -> list[tuple[_Blocks, tuple[int, int], tuple[int, int]]]:
         """For each call its blocks, rows and outputs; raises CannotOffload where one row does not fit."""
         (rows, features), (outputs, _) = types[0].shape, types[1].shape
-        if not rows or not features or not outputs:
-            raise CannotOffload("vta.dense has a tensor without elements, and VTA's loops run at least once")
+        require_elements(node, "VTA", rows, features, outputs)
         inputs = -(-features // LANES)
         if inputs > MOST_VECTORS:
             raise CannotOffload(
@@ -155,13 +154,7 @@ class Dense(Implementation):
         return tensors
 
     def _result(self, outputs: Sequence[Tensors]) -> Reals:
-        result = np.zeros((len(outputs[0]["host_y"]), *self.node.type.shape))
-        for call, tensors in zip(self.calls, outputs, strict=True):
-            (first, last), (start, end) = call.parts["y"]
-            values = tensors["host_y"].view(np.int8).reshape(-1, last - first, end - start)
-            inside = result[:, first:last, start:end]
-            inside[...] = values[:, : inside.shape[1], : inside.shape[2]]
-        return unscale(result, self._scale)
+        return unscale(self._placed(outputs, "host_y", lambda codes: codes.view(np.int8)), self._scale)
 
     def bounds(self, executed: Executed) -> Bounds:
         """The bound of shift and cut, plus what rounding x and w may change.

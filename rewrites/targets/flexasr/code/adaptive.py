@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from accel_models.flexasr.quantise import BIASES, Quantised, largest, quantise
+from accel_models.flexasr.quantise import BIASES, Quantised, dequantise, largest, quantise
 from rewrites.compiler.codegen.formats import power_above, unscale
-from rewrites.compiler.codegen.interface import Implementation, Options, Reals
+from rewrites.compiler.codegen.interface import Call, Implementation, Options, Reals, Tensors
+from rewrites.compiler.codegen.parts import flat
 
 
 class AdaptiveImplementation(Implementation):
@@ -21,7 +24,8 @@ class AdaptiveImplementation(Implementation):
         """The AdaptivFloat bias of an operand, and its scale (:mod:`rewrites.compiler.codegen.formats`)."""
 
     def _codes(self, name: str, operand: Reals) -> Quantised:
-        return _quantised(operand, *self._format(name))
+        bias, scale = self._format(name)
+        return quantise(unscale(operand, -scale), bias)
 
     def _joined(self, parts: Sequence[Quantised], shape: tuple[int, ...]) -> Quantised:
         return Quantised(np.concatenate([part.codes for part in parts]).reshape(shape), parts[0].bias)
@@ -33,7 +37,15 @@ class AdaptiveImplementation(Implementation):
         return unscale(codes.values, self._format(name)[1])
 
     def _beyond(self, name: str, operand: Reals) -> int:
-        return _beyond(operand, *self._format(name))
+        bias, scale = self._format(name)
+        return int(np.count_nonzero(np.abs(operand) > math.ldexp(largest(bias), scale)))
+
+    def _tensors(self, call: Call, codes: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+        return {f"host_{name}": flat(quantised.codes, call.parts[name]) for name, quantised in codes.items()}
+
+    def _decoded(self, outputs: Sequence[Tensors], bias: int, scale: int, tensor: str = "host_y") -> Reals:
+        """The result of which calls wrote parts as codes of a bias, times 2^scale."""
+        return unscale(self._placed(outputs, tensor, lambda codes: dequantise(codes, bias)), scale)
 
 
 def adaptive_bias(magnitude: float, options: Options, margin: float = 1.0) -> int:
@@ -61,13 +73,3 @@ def adaptive_scale(magnitude: float, options: Options, margin: float = 1.0) -> i
     while reached <= math.ldexp(largest(BIASES[0]), scale - 1):
         scale -= 1
     return scale
-
-
-def _quantised(values: Reals, bias: int, scale: int) -> Quantised:
-    """The tensor times 2^-scale as AdaptivFloat codes."""
-    return quantise(unscale(values, -scale), bias)
-
-
-def _beyond(values: Reals, bias: int, scale: int) -> int:
-    """How many elements are cut to the largest code."""
-    return int(np.count_nonzero(np.abs(values) > math.ldexp(largest(bias), scale)))

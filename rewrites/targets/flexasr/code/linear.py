@@ -9,21 +9,18 @@ x, w and b go to the accelerator as x 2^-s, w 2^-t and b 2^-(s+t), so that its r
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Final
-
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Sequence
+from typing import ClassVar, Final
 
 from accel_models.flexasr.layout import LANES
-from accel_models.flexasr.quantise import BIASES, dequantise, largest
+from accel_models.flexasr.quantise import BIASES, largest
 from ila_lang.mapping import SizeError
 from ir_semantics.graph import Node, TensorType
 from rewrites.claims.theorems import applied
 from rewrites.compiler.codegen.bounding import bounds_of, linear_change
-from rewrites.compiler.codegen.formats import check_scale, greatest, range_of, unscale
+from rewrites.compiler.codegen.formats import check_scale, greatest, range_of
 from rewrites.compiler.codegen.interface import Bounds, Call, CannotOffload, Executed, Options, Ranges, Reals, Tensors
-from rewrites.compiler.codegen.parts import equal_parts, fits, flat, most_that_fit
+from rewrites.compiler.codegen.parts import equal_parts, fits, most_that_fit, require_elements
 from rewrites.mappings.flexasr.claims import LINEAR
 from rewrites.rules.tensor.splitting import ACTIVATION_OF_PARTS, DENSE_OUTPUTS, DENSE_ROWS
 
@@ -49,8 +46,7 @@ class Linear(AdaptiveImplementation):
         Raises CannotOffload where one row of inputs does not fit.
         """
         (rows, features), (outputs, _) = types[0].shape, types[1].shape
-        if not rows or not features or not outputs:
-            raise CannotOffload("flexasr.linear has a tensor without elements, and FlexASR's loops run at least once")
+        require_elements(node, "FlexASR", rows, features, outputs)
         claim, wide = LINEAR[str(node.attribute("activation"))], -(-features // LANES) * LANES
         try:
             claim.mapping.sizes_for((1, wide, OUTPUTS))
@@ -136,17 +132,8 @@ class Linear(AdaptiveImplementation):
 
     # -- execution ---------------------------------------------------------------------------------
 
-    def _tensors(self, call: Call, codes: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-        return {f"host_{name}": flat(q.codes, call.parts[name]) for name, q in codes.items()}
-
     def _result(self, outputs: Sequence[Tensors]) -> Reals:
-        result = np.zeros((len(outputs[0]["host_y"]), *self.node.type.shape))
-        for call, tensors in zip(self.calls, outputs, strict=True):
-            (first, last), (start, end) = call.parts["y"]
-            values = dequantise(tensors["host_y"], self.quantisation["bias_y"]).reshape(-1, last - first, end - start)
-            inside = result[:, first:last, start:end]
-            inside[...] = values[:, : inside.shape[1], : inside.shape[2]]
-        return unscale(result, self._scale("y"))
+        return self._decoded(outputs, self.quantisation["bias_y"], self._scale("y"))
 
     def bounds(self, executed: Executed) -> Bounds:
         """The bound of the dense layer, plus what rounding x, w and b may change in front of the activation."""

@@ -12,27 +12,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal
 
-import numpy as np
 from numpy.typing import NDArray
 
 from accel_models.flexasr.layout import LANES
-from accel_models.flexasr.quantise import dequantise
 from ir_semantics.graph import Node, TensorType
 from rewrites.claims.theorems import applied
 from rewrites.compiler.codegen.bounding import bounds_of, operand_error
-from rewrites.compiler.codegen.formats import check_scale, greatest, range_of, unscale
-from rewrites.compiler.codegen.interface import (
-    Bounds,
-    Call,
-    CannotOffload,
-    Executed,
-    Options,
-    Part,
-    Ranges,
-    Reals,
-    Tensors,
-)
-from rewrites.compiler.codegen.parts import equal_parts, fits, flat, most_that_fit
+from rewrites.compiler.codegen.formats import check_scale, greatest, range_of
+from rewrites.compiler.codegen.interface import Bounds, Call, Executed, Options, Part, Ranges, Reals, Tensors
+from rewrites.compiler.codegen.parts import equal_parts, fits, flat, most_that_fit, require_elements
 from rewrites.mappings.claim import MappingClaim
 from rewrites.mappings.flexasr import claims
 from rewrites.rules.tensor.splitting import POOLED_COLUMNS, POOLED_ROWS
@@ -70,8 +58,7 @@ class Pool(AdaptiveImplementation):
     def split(node: Node, types: Sequence[TensorType]) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
         """Rows and columns of x of the calls; raises CannotOffload for a tensor without elements."""
         rows, columns = types[0].shape
-        if not rows or not columns:
-            raise CannotOffload(f"{node.operator} has a tensor without elements, and FlexASR's loops run at least once")
+        require_elements(node, "FlexASR", rows, columns)
         claim, group = POOLS[node.operator].mapping, 1 << POOLS[node.operator].steps
         vectors, groups = -(-columns // LANES), rows // group
         across = equal_parts(vectors, most_that_fit(vectors, lambda n: fits(claim, group, n * LANES)))
@@ -116,13 +103,7 @@ class Pool(AdaptiveImplementation):
 
     def _result(self, outputs: Sequence[Tensors]) -> Reals:
         written = POOLS[self.node.operator].tensors[1]
-        result = np.zeros((len(outputs[0][written]), *self.node.type.shape))
-        for call, tensors in zip(self.calls, outputs, strict=True):
-            (top, bottom), (left, right) = call.parts["y"]
-            inside = result[:, top:bottom, left:right]
-            part = dequantise(tensors[written], self.quantisation["bias"]).reshape(-1, bottom - top, right - left)
-            inside[...] = part[:, : inside.shape[1], : inside.shape[2]]
-        return unscale(result, self.quantisation["scale"])
+        return self._decoded(outputs, self.quantisation["bias"], self.quantisation["scale"], written)
 
     def bounds(self, executed: Executed) -> Bounds:
         """The bound of all poolings, plus the largest change of an element of x: neither kind enlarges it."""

@@ -26,7 +26,7 @@ from rewrites.claims.theorems import applied
 from rewrites.compiler.codegen.bounding import bounds_of, condition_text, operand_error, row_sum
 from rewrites.compiler.codegen.formats import check_scale, greatest, range_of, rounded_up
 from rewrites.compiler.codegen.interface import Bounds, Call, CannotOffload, Executed, Options, Ranges, Reals, Tensors
-from rewrites.compiler.codegen.parts import flat
+from rewrites.compiler.codegen.parts import flat, require_elements
 from rewrites.mappings.flexasr.claims import RECURRENT
 from rewrites.mappings.flexasr.operations import GATES
 
@@ -50,8 +50,7 @@ class Recurrent(AdaptiveImplementation):
     def split(node: Node, types: Sequence[TensorType]) -> dict[str, int]:
         """The sizes of the mapping for these shapes; raises CannotOffload where the layer does not fit."""
         (rows, features), hidden = types[0].shape, types[2].shape[1]
-        if not rows or not features or not hidden:
-            raise CannotOffload(f"{node.operator} has a tensor without elements, and FlexASR's loops run at least once")
+        require_elements(node, "FlexASR", rows, features, hidden)
         shape = rows, -(-features // LANES) * LANES, -(-hidden // FEATURES) * FEATURES
         try:
             return RECURRENT[_kind(node)].mapping.sizes_for(shape)

@@ -9,32 +9,21 @@ with epsilon 2^-2s is LN(x) with epsilon.  Its result is that of gamma 2^-t and 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_models.flexasr.layout import LANES
-from accel_models.flexasr.quantise import dequantise, largest
+from accel_models.flexasr.quantise import largest
 from ila_lang.mapping import SizeError
 from ir_semantics.graph import Node, TensorType
 from rewrites.bounds.kernel.constants import LEAST_RADICAND
 from rewrites.claims.theorems import applied
 from rewrites.compiler.codegen.bounding import bounds_of, operand_error
-from rewrites.compiler.codegen.formats import check_scale, greatest, range_of, rounded_up, unscale
-from rewrites.compiler.codegen.interface import (
-    Bounds,
-    Call,
-    CannotOffload,
-    Executed,
-    Implementation,
-    Options,
-    Ranges,
-    Reals,
-    Tensors,
-)
-from rewrites.compiler.codegen.parts import flat
+from rewrites.compiler.codegen.formats import check_scale, greatest, range_of, rounded_up
+from rewrites.compiler.codegen.interface import Bounds, Call, CannotOffload, Executed, Options, Ranges, Reals, Tensors
+from rewrites.compiler.codegen.parts import require_elements
 from rewrites.mappings.flexasr.claims import LAYER_NORM
 
 from .adaptive import AdaptiveImplementation, adaptive_bias
@@ -53,8 +42,7 @@ class LayerNorm(AdaptiveImplementation):
     def split(node: Node, types: Sequence[TensorType]) -> dict[str, int]:
         """The mapping's sizes; raises CannotOffload where rows or their features do not fit, and on a large epsilon."""
         rows, features = types[0].shape
-        if not rows or not features:
-            raise CannotOffload(f"{node.operator} has a tensor without elements, and FlexASR's loops run at least once")
+        require_elements(node, "FlexASR", rows, features)
         if features % LANES:
             raise CannotOffload(
                 f"flexasr.layer_norm has {features} features, which must be a multiple of 16: padding would change "
@@ -122,12 +110,8 @@ class LayerNorm(AdaptiveImplementation):
         q = self.quantisation
         return q[f"bias_{name}"], q["scale_x" if name == "x" else "scale_y"]
 
-    def _tensors(self, call: Call, codes: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-        return {f"host_{name}": flat(q.codes, call.parts[name]) for name, q in codes.items()}
-
     def _result(self, outputs: Sequence[Tensors]) -> Reals:
-        codes = [tensors["host_y"] for tensors in outputs]
-        return unscale(_joined(self, codes, self.quantisation["bias_x"]), self.quantisation["scale_y"])
+        return self._decoded(outputs, self.quantisation["bias_x"], self.quantisation["scale_y"])
 
     def bounds(self, executed: Executed) -> Bounds:
         """The bound of layer normalisation, plus what rounding the operands may change (:func:`norm_change`)."""
@@ -166,17 +150,6 @@ def norm_change(executed: Executed, epsilon: float) -> float:
     normal = rounded_up(float(np.max(centred / s)))
     gamma = greatest(executed.quantised["gamma"])
     return rounded_up(gamma * moved + normal * operand_error(executed, "gamma") + operand_error(executed, "beta"))
-
-
-def _joined(implementation: Implementation, codes: Sequence[NDArray[Any]], bias: int) -> Reals:
-    """The result of which each call has rows, without padding."""
-    result = np.zeros((len(codes[0]), *implementation.node.type.shape))
-    for call, part in zip(implementation.calls, codes, strict=True):
-        (first, end), (_, features) = call.parts["y"]
-        inside = result[:, first:end]
-        values = dequantise(part, bias).reshape(len(part), -1, features)
-        inside[...] = values[:, : inside.shape[1], : inside.shape[2]]
-    return result
 
 
 MOST_EPSILON = 1e-5
