@@ -10,11 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import entry_points, version
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from ila_lang.extensions import modules_in_use
+from reports.certificate import certificate_of, certificate_text, written_by
 from reports.method_code import PACKAGES, installed
 from reports.subjects import Subject
 from rewrites.claims.method import METHODS
+from smt_encodings.claims import Verdict
 from smt_encodings.solvers import cvc5 as solver_cvc5
 from smt_encodings.solvers import z3 as solver_z3
 
@@ -60,6 +63,12 @@ def read_provers() -> frozenset[str]:
     finally:
         gc.enable()
     return modules
+
+
+def certified(subject: Subject, verdict: Verdict, parameters: Mapping[str, Any]) -> str:
+    """The text of the certificate of a proof that this process has made; raises CertificateError for other verdicts."""
+    prover = prover_identity(subject, verdict.method if subject.kind == "mapping" else "")
+    return certificate_text(certificate_of(subject.semantics(), verdict, parameters, written_by(prover)))
 
 
 def sources_stamp() -> Stamp:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ilaverify.errors import EXIT_INTERRUPTED, EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 
 from .arguments import add_cluster, cluster_of, count, place, require_writable, seed
+from .outcomes import print_json
 from .progress import Line
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def _campaign(options: argparse.Namespace) -> int:
     if options.list:
         known = campaigns()
         if options.json:
-            print(json.dumps({name: entry.summary for name, entry in known.items()}, indent=2, sort_keys=True))
+            print_json({name: entry.summary for name, entry in known.items()})
         else:
             for name, entry in known.items():
                 print(f"{name:<28} {entry.summary}{': must find a violation' if entry.expects_violation else ''}")
@@ -116,7 +117,7 @@ def _run(campaign: Campaign, options: argparse.Namespace, cluster: Cluster | Non
     except OSError as error:
         failure = error  # the campaign took minutes, so its result is shown even if it cannot be written
     if options.json:
-        print(json.dumps(result_json(result) | {"written": [str(p) for p in written]}, indent=2, sort_keys=True))
+        print_json(result_json(result), written)
     else:
         print(_report(result, directory))
         for path in written:
@@ -223,7 +224,7 @@ def _replay(campaign: Campaign, options: argparse.Namespace) -> int:
         raise UsageError(f"{options.replay}: {error}") from error
     if options.json:
         seen = None if violation is None else {"property": violation.name, "seen": violation.text}
-        print(json.dumps({"campaign": campaign.name, "violation": seen, "skipped": skipped}, indent=2, sort_keys=True))
+        print_json({"campaign": campaign.name, "violation": seen, "skipped": skipped})
     else:
         print(f"example        {show_example(example)}")
         print(f"property       {campaign.property}")

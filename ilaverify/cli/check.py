@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from ilaverify.errors import EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 
 from .arguments import count, megabytes, note_large, seconds
+from .outcomes import print_json
 
 if TYPE_CHECKING:
     from ilaverify.checking import Checked
@@ -82,7 +83,7 @@ def _check(options: argparse.Namespace) -> int:
             _show(result)
     results += (checked[number] for number in sorted(checked))
     if options.json:
-        print(json.dumps([result.as_json() for result in results], indent=2, sort_keys=True))
+        print_json([result.as_json() for result in results])
     else:
         words = [result.verdict for result in results]
         undecided = words.count("UNDECIDED")

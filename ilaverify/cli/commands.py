@@ -6,7 +6,7 @@ Text goes to people; ``--json`` writes one JSON object to standard output for ma
 from __future__ import annotations
 
 import argparse
-import json
+import itertools
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -28,6 +28,8 @@ from . import rule as cli_rule
 from . import run as cli_run
 from . import simulate as cli_simulate
 from .arguments import place, require_writable, seconds
+from .outcomes import print_json
+from .progress import Line
 
 if TYPE_CHECKING:
     from ila_lang import Ila
@@ -133,10 +135,6 @@ def parser_of_commands() -> argparse.ArgumentParser:
     return parser
 
 
-def _emit_json(value: object) -> None:
-    print(json.dumps(value, indent=2, sort_keys=True))
-
-
 # -- list and show ----------------------------------------------------------------------------------
 
 
@@ -153,7 +151,7 @@ def _list(options: argparse.Namespace) -> int:
             parts.setdefault(entry.kind, {})[name] = entry.summary + note
         parts = {options.kind: parts[options.kind]}
     if options.json:
-        _emit_json({f"{kind}s": summaries for kind, summaries in parts.items()})
+        print_json({f"{kind}s": summaries for kind, summaries in parts.items()})
         return EXIT_PROVED
     for kind, summaries in parts.items():
         print(f"{kind}s")
@@ -178,7 +176,7 @@ def _show(options: argparse.Namespace) -> int:
     if options.check:
         return _well_formed(ila, options.json)
     if options.json:
-        _emit_json(ila_to_json(ila))
+        print_json(ila_to_json(ila))
     else:
         print(show_ila(ila))
     return EXIT_PROVED
@@ -190,7 +188,7 @@ def _well_formed(ila: Ila, as_json: bool) -> int:
 
     findings = check_ila(ila)
     if as_json:
-        _emit_json([{"check": f.check, "status": f.status.value, "witness": f.witness} for f in findings])
+        print_json([{"check": f.check, "status": f.status.value, "witness": f.witness} for f in findings])
     else:
         for finding in findings:
             shown = ", ".join(f"{n} = {v:#x}" for n, v in finding.witness.items())
@@ -231,13 +229,17 @@ def _mapping(options: argparse.Namespace) -> int:
                 raise UsageError(f"--{parameter.name} {error}") from error
     if options.directory is not None:
         require_writable("-o", options.directory, directory=True)
-    progress = _Progress()
+    line, numbers = Line(), itertools.count(1)
+
+    def progress(obligation: Obligation) -> None:
+        line.show(lambda: f"{next(numbers):>4} obligations  {obligation.group[:70]}", often=True)
+
     try:
         verdict = verify(mapping, chosen.name, timeout=options.timeout, progress=progress, **parameters)
     except SizeError as error:
         raise UsageError(str(error)) from error
     finally:
-        progress.clear()
+        line.clear()
     failure: OSError | None = None
     written: list[Path] = []
     try:
@@ -246,7 +248,7 @@ def _mapping(options: argparse.Namespace) -> int:
     except OSError as error:
         failure = error  # the proof took minutes, so its verdict is shown even if it cannot be written
     if options.json:
-        _emit_json(verdict_json(verdict) | {"written": [str(p) for p in written]})
+        print_json(verdict_json(verdict), written)
     else:
         print(show_verdict(verdict, full=options.full))
         print(show_written(written), end="")
@@ -279,37 +281,16 @@ def _add_methods(parser: _Parser) -> None:
     parser.set_defaults(parameters=tuple(parameters))
 
 
-class _Progress:
-    """One line on a terminal that says which obligation was just discharged."""
-
-    def __init__(self) -> None:
-        self.on = sys.stderr.isatty()
-        self.count = 0
-
-    def __call__(self, obligation: Obligation) -> None:
-        self.count += 1
-        if self.on:
-            print(
-                f"\r\x1b[K{self.count:>4} obligations  {obligation.group[:70]}",
-                end="",
-                file=sys.stderr,
-                flush=True,
-            )
-
-    def clear(self) -> None:
-        if self.on:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-
-
 def _write(mapping: TensorMapping, verdict: Verdict, options: argparse.Namespace) -> list[Path]:
     """Writes the certificate of a proof, or the data and the program of a counterexample."""
-    from ilaverify.identity import prover_identity
+    from ilaverify.identity import certified
     from ilaverify.refutations import write_refutation
-    from reports.certificate import certificate_of, certificate_text, semantics_of, write_atomically, written_by
+    from reports.certificate import write_atomically
     from rewrites.claims.method import METHODS
     from rewrites.claims.subjects.mapping import MappingSubject
     from smt_encodings.claims import Status
 
+    subject = MappingSubject(mapping)
     if verdict.status is Status.PROVED and options.directory is not None:
         parameters: Any = verdict.details["parameters"]
         chosen = [
@@ -318,11 +299,9 @@ def _write(mapping: TensorMapping, verdict: Verdict, options: argparse.Namespace
         words = ["x".join(map(str, value)) if isinstance(value, list) else str(value) for value in chosen]
         stem = ".".join([mapping.name, verdict.method, *(re.sub(r"[^\w.+-]", "-", word) for word in words)])
         path = options.directory / f"{stem}.cert.json"
-        prover = prover_identity(MappingSubject(mapping), verdict.method)
-        content = certificate_of(semantics_of(mapping), verdict, parameters, written_by(prover))
-        write_atomically(path, certificate_text(content))
+        write_atomically(path, certified(subject, verdict, parameters))
         return [path]
-    refuted = MappingSubject(mapping).refutation(verdict)
+    refuted = subject.refutation(verdict)
     if refuted is None:
         return []
     for note in refuted.notes:

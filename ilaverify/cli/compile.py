@@ -6,7 +6,6 @@ Exit codes: 0 done (what could not be used is said), 64 bad usage, a bad model i
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Sequence
@@ -18,6 +17,7 @@ from ilaverify.catalogue import backends
 from ilaverify.errors import EXIT_PROVED, UsageError
 
 from .arguments import place, require_writable
+from .outcomes import print_json
 
 if TYPE_CHECKING:
     from rewrites.compiler.artefact.model import Compiled
@@ -172,7 +172,7 @@ def _compile(options: argparse.Namespace) -> int:
     except (ArtefactError, GraphError) as error:
         raise UsageError(f"{options.model}: {error}") from error
     if options.json:
-        print(json.dumps(_json(compiled, digest, options.directory), indent=2, sort_keys=True))
+        print_json(_json(compiled, digest, options.directory))
     else:
         _show(compiled, digest, options.directory)
     return EXIT_PROVED

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 from ilaverify.errors import EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 
+from .outcomes import print_json
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -55,8 +57,7 @@ def try_mutants(entries: Mapping[str, Entry], options: argparse.Namespace) -> in
             _show(campaign, wide)
         written += _write(campaign, options.directory or _DIRECTORY)
     if options.json:
-        document = {"schema": RESULT_SCHEMA, "claims": [c.to_json() for c in campaigns]}
-        print(json.dumps(document | {"written": [str(p) for p in written]}, indent=2, sort_keys=True))
+        print_json({"schema": RESULT_SCHEMA, "claims": [c.to_json() for c in campaigns]}, written)
     else:
         for path in written:
             print(f"written   {path}")

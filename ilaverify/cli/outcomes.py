@@ -1,7 +1,8 @@
-"""What the verbs about many claims share: which claims are asked for, and how outcomes are shown and counted."""
+"""What verbs share: which claims are asked for, how outcomes are shown and counted, and the JSON of ``--json``."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,13 @@ if TYPE_CHECKING:
 
 RESULT_SCHEMA = "ilaverify-prove-2"
 """Version of the JSON that a run prints."""
+
+
+def print_json(document: Any, written: Iterable[object] | None = None) -> None:
+    """Prints a document for machines, with the files that were written."""
+    if written is not None:
+        document = document | {"written": [str(path) for path in written]}
+    print(json.dumps(document, indent=2, sort_keys=True))
 
 
 def chosen_entries(

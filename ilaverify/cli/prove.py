@@ -7,7 +7,6 @@ Exit codes: 0 all as expected, 1 something refuted that should hold, 2 something
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import signal
 import sys
@@ -23,7 +22,7 @@ from ilaverify.errors import EXIT_INTERRUPTED, UsageError
 from . import report as cli_report
 from .arguments import add_cluster, cluster_of, count, megabytes, place, require_writable, seconds, seed
 from .compile import targets_of
-from .outcomes import RESULT_SCHEMA, chosen_entries, exit_code_of, name_width, outcome_json, show_outcome
+from .outcomes import RESULT_SCHEMA, chosen_entries, exit_code_of, name_width, outcome_json, print_json, show_outcome
 from .progress import Line
 
 if TYPE_CHECKING:
@@ -128,8 +127,7 @@ def _prove_on(cluster: Cluster | None, options: argparse.Namespace) -> int:
     except OSError as error:
         failure = error
     if options.json:
-        document = {"schema": RESULT_SCHEMA, "claims": [outcome_json(o) for o in outcomes]}
-        print(json.dumps(document | {"written": [str(p) for p in written]}, indent=2, sort_keys=True))
+        print_json({"schema": RESULT_SCHEMA, "claims": [outcome_json(o) for o in outcomes]}, written)
     else:
         from ilaverify.text import show_written
         from reports.outcomes import tally

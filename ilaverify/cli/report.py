@@ -7,7 +7,6 @@ solvers as they are now.  Everything else is shown as not proved with these sema
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import sys
 from collections import Counter
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from ilaverify.errors import UsageError
 
 from .arguments import place, require_writable
-from .outcomes import RESULT_SCHEMA, chosen_entries, exit_code_of, name_width, outcome_json, show_outcome
+from .outcomes import RESULT_SCHEMA, chosen_entries, exit_code_of, name_width, outcome_json, print_json, show_outcome
 
 if TYPE_CHECKING:
     from bmc.counterexample import Counterexample
@@ -104,8 +103,7 @@ def _report(options: argparse.Namespace) -> int:
     source = "From the proof store; nothing was proved to write this page."
     write_atomically(options.page, page_of(outcomes, inputs, source))
     if options.json:
-        document = {"schema": RESULT_SCHEMA, "claims": [outcome_json(o) for o in outcomes]}
-        print(json.dumps(document | {"written": [str(options.page)]}, indent=2, sort_keys=True))
+        print_json({"schema": RESULT_SCHEMA, "claims": [outcome_json(o) for o in outcomes]}, [options.page])
     else:
         alike = Counter((o.status, o.reason) for o in outcomes if o.status == NOT_RUN)
         width = name_width(o.name for o in outcomes)

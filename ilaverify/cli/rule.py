@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ilaverify.errors import UsageError
 
 from .arguments import place, require_writable, seconds
+from .outcomes import print_json
 
 if TYPE_CHECKING:
     from reports.subjects import Subject
@@ -53,8 +53,7 @@ def _rule(options: argparse.Namespace) -> int:
     refutation = subject.refutation(verdict)
     if options.json:
         summary = None if refutation is None else refutation.summary
-        document = verdict_json(verdict) | {"counterexample": summary, "written": [str(p) for p in written]}
-        print(json.dumps(document, indent=2, sort_keys=True))
+        print_json(verdict_json(verdict) | {"counterexample": summary}, written)
     else:
         print(show_verdict(verdict, full=options.full))
         file, line = subject.place()
@@ -66,17 +65,14 @@ def _rule(options: argparse.Namespace) -> int:
 
 def _write(subject: Subject, verdict: Verdict, directory: Path | None) -> list[Path]:
     """Writes the certificate of a proof, or the data of a counterexample."""
-    from ilaverify.identity import prover_identity
+    from ilaverify.identity import certified
     from ilaverify.refutations import write_refutation
-    from reports.certificate import certificate_name, certificate_of, certificate_text, write_atomically, written_by
+    from reports.certificate import certificate_name, write_atomically
     from smt_encodings.claims import Status
 
     if verdict.status is Status.PROVED and directory is not None:
-        parameters = subject.parameters(verdict)
-        prover = prover_identity(subject)
-        content = certificate_of(subject.semantics(), verdict, parameters, written_by(prover))
         path = directory / certificate_name(subject.name, verdict.method)
-        write_atomically(path, certificate_text(content))
+        write_atomically(path, certified(subject, verdict, subject.parameters(verdict)))
         return [path]
     refutation = subject.refutation(verdict)
     return [] if refutation is None else write_refutation(refutation, subject.name, directory)

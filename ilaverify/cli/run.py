@@ -11,7 +11,6 @@ What is computed here are results, errors and bounds.  Certificates and the equa
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import time
@@ -24,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from ilaverify.errors import EXIT_INTERRUPTED, EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 
 from .arguments import add_cluster, cluster_of, count, require_writable, seed
+from .outcomes import print_json
 from .progress import Line
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def _run_on(cluster: Cluster | None, options: argparse.Namespace) -> int:
     if options.commands is not None:
         written.append(_write_commands(options.commands, work))
     if options.json:
-        print(json.dumps({**_json(summary), "written": written}, indent=2, sort_keys=True))
+        print_json(_json(summary), written)
     else:
         for text in _lines(summary):
             print(text)
