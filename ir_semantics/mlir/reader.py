@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from .ir import Attribute, Block, Module, Operation, Region, Type, Value
+from .ir import Attribute, Block, Module, Operation, Position, Region, Type, Value
+from .printer import text_of_type
 from .scanner import BARE_NAME, STRING, SUFFIX_NAME, MlirError, token
 from .values import ValueReader
 
@@ -25,6 +26,9 @@ _RESULT = token(rf"%{SUFFIX_NAME}")
 _OPERAND = token(rf"%{SUFFIX_NAME}(?:#[0-9]++)?")
 _BLOCK = token(rf"\^{SUFFIX_NAME}")
 _ALIAS = token(r"[#!][A-Za-z_][\w$]*+(?=\s*=)")
+_PLACE = r'"([^"\\\n]*)":([0-9]{1,9}):([0-9]{1,9})'
+_LOCATION = re.compile(rf"loc\((?:(#loc[0-9]*)|{_PLACE})\)", re.ASCII)
+_LOCATION_ALIAS = re.compile(rf"^(#loc[0-9]*) = loc\({_PLACE}\)$", re.MULTILINE | re.ASCII)
 _CUSTOM = re.compile(r"[A-Za-z_]")
 _HEXADECIMAL = re.compile(r"0x(?:[0-9A-Fa-f]{2})*+\Z")
 
@@ -61,8 +65,10 @@ class Scope:
     blocks: dict[str, Draft] = field(default_factory=dict)
 
 
-def read(text: str) -> Module:
+def read(text: str, origin: str | None = None) -> Module:
     """The module that a text in the generic form says.
+
+    Where a location of an operation names the file ``origin``, this is the operation's position.
 
     Raises :class:`CustomForm` if an operation is not in the generic form, and MlirError for all else that is wrong.
 
@@ -70,7 +76,7 @@ def read(text: str) -> Module:
     >>> module.operations[0].attributes["value"]
     IntegerAttribute(value=1, type=IntegerType(width=32, signedness='signless'))
     """
-    reader = Reader(text[: LONGEST_TEXT + 1])
+    reader = Reader(text[: LONGEST_TEXT + 1], origin)
     if len(text) > LONGEST_TEXT:
         raise reader.error(f"a file must have at most {LONGEST_TEXT} characters, not {len(text)}")
     return reader.module()
@@ -79,9 +85,15 @@ def read(text: str) -> Module:
 class Reader(ValueReader):
     """A scanner that passes operations."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, origin: str | None) -> None:
         super().__init__(text)
         self.scopes = [Scope(True)]
+        self.origin = origin
+        self.positions: dict[str, Position] = {}
+        if origin is not None:
+            for match in _LOCATION_ALIAS.finditer(text):
+                if match[2] == origin:
+                    self.positions[match[1]] = Position(int(match[3]), int(match[4]))
 
     def module(self) -> Module:
         """Passes everything."""
@@ -137,7 +149,7 @@ class Reader(ValueReader):
             raise self.error(f"{min(twice)!r} must not be both a property and an attribute of {name}", at)
         self.expect(":")
         operand_types, result_types = self._signature()
-        self._location()
+        position = self._location() or self.position(start)
         if len(operand_types) != len(uses):
             raise self.error(
                 f"{name} must have a type for each of its {len(uses)} operands, not {len(operand_types)}", at
@@ -151,7 +163,7 @@ class Reader(ValueReader):
             properties | attributes,
             regions,
             successors,
-            self.position(start),
+            position,
             frozenset(properties),
         )
 
@@ -209,11 +221,19 @@ class Reader(ValueReader):
         self.expect("->")
         return inputs, self.types() if self.sees("(") else (self.type(),)
 
-    def _location(self) -> None:
-        if self.sees("loc("):
-            self.at += len("loc")
-            self.balanced()
-            self.skip()
+    def _location(self) -> Position | None:
+        """Passes ``loc(..)`` if it stands here; returns the position if it is one in the origin."""
+        if not self.sees("loc("):
+            return None
+        match = _LOCATION.match(self.text, self.at)
+        self.at += len("loc")
+        self.balanced()
+        self.skip()
+        if match is None or self.origin is None:
+            return None
+        if match[1]:
+            return self.positions.get(match[1])
+        return Position(int(match[3]), int(match[4])) if match[2] == self.origin else None
 
     # values
 
@@ -223,8 +243,12 @@ class Reader(ValueReader):
             value = Value(type, f"{name}#{number}" if number else name)
             self.scopes[-1].pending.setdefault(name, {})[number] = value, at
         elif value.type != type:
-            raise self.error(f"%{name} must be used with the type that it is defined with, or first used with", at)
+            raise self.error(self._wrong_type(name, value.type, type), at)
         return value
+
+    @staticmethod
+    def _wrong_type(name: str, expected: Type, used: Type) -> str:
+        return f"%{name} must be used with its type {text_of_type(expected)}, not {text_of_type(used)}"
 
     def _lookup(self, name: str, number: int, at: int) -> Value | None:
         for scope in reversed(self.scopes):
@@ -261,7 +285,7 @@ class Reader(ValueReader):
             if number >= len(values):
                 raise self.error(f"%{name}#{number} must be one of the {len(types)} results of %{name}", place)
             if value.type != types[number]:
-                raise self.error(f"%{name} must be used with the type that it is defined with", place)
+                raise self.error(self._wrong_type(name, types[number], value.type), place)
             values[number] = value
         scope.values[name] = tuple(values)
         return scope.values[name]

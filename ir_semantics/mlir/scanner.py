@@ -10,9 +10,12 @@ from .ir import Position
 
 DEEPEST = 100
 """Types, attributes, expressions and regions inside each other: more are refused, so that no recursion runs away."""
+MOST_PARTS = 1 << 20
+"""Types, attributes and elements of constants that one operation may have, with aliases written out."""
 LONGEST_NUMBER = 1000
 """Characters of one number: Python refuses to convert longer ones."""
 
+_BEFORE_TOKENS = " \t\r\n/"
 _SPACE = r"(?:[ \t\r\n]++|//[^\n]*+)*+"
 
 
@@ -49,7 +52,7 @@ class Scanner:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
-        self.depth = 0
+        self.depth = self.reached = self.parts = 0
         self.skip()
 
     def skip(self) -> None:
@@ -84,7 +87,8 @@ class Scanner:
         if not self.text.startswith(literal, self.at):
             return False
         self.at += len(literal)
-        self.skip()
+        if self.text[self.at : self.at + 1] in _BEFORE_TOKENS:
+            self.skip()
         return True
 
     def expect(self, literal: str) -> None:
@@ -108,10 +112,18 @@ class Scanner:
         return text
 
     def enter(self) -> None:
-        """Counts one more level of nesting; the caller counts down at the level's end."""
+        """Counts one more level of nesting, and a part; the caller counts the level down at its end."""
+        self.count(1)
         self.depth += 1
+        self.reached = max(self.reached, self.depth)
         if self.depth > DEEPEST:
             raise self.error(f"types, attributes and regions must not be nested more than {DEEPEST} deep")
+
+    def count(self, parts: int) -> None:
+        """Counts parts of what is read."""
+        self.parts += parts
+        if self.parts > MOST_PARTS:
+            raise self.error(f"an operation must have at most {MOST_PARTS} parts, with aliases written out")
 
     def integer(self, kind: str) -> int:
         """Passes a decimal integer of 64 bits."""
@@ -124,14 +136,17 @@ class Scanner:
     def string(self, kind: str) -> str:
         """Passes a string in quotation marks and returns what it says."""
         at = self.at
+        literal = self.demand(STRING, kind)
         try:
-            return unescaped(self.demand(STRING, kind))
+            return unescaped(literal)
         except ValueError as error:
             raise self.error(str(error), at) from None
 
     def balanced(self) -> None:
         """Passes everything from the opening bracket that stands here to the one that closes it."""
         start = self.at
+        if self.text[start : start + 1] not in _CLOSING:
+            raise self.missing("an opening bracket")
         stack: list[str] = []
         for match in _BRACKET.finditer(self.text, start):
             bracket = match[0]
@@ -149,9 +164,12 @@ class Scanner:
 def unescaped(literal: str) -> str:
     """What a string in quotation marks says; raises ValueError if a backslash stands before anything unknown."""
     body = literal[1:-1]
-    if "\\" not in body:
+    if "\\" not in body and body.isascii():
         return body
-    data = body.encode("utf-8", "surrogateescape")
+    try:
+        data = body.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raise ValueError("a string must have characters of Unicode only, no surrogates") from None
     rest = _ESCAPE.sub(b"", data)
     if b"\\" in rest:
         raise ValueError("in a string, a backslash must stand before n, t, a quotation mark, itself or two hex digits")

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from .affine import AffineMap
-from .affine_reader import AffineReader
-from .constants import BIT, MOST_BYTES, Literal, bits_of, elements, sparse
+from .constants import BIT, Literal, bits_of, elements, sparse
 from .floats import WIDTHS
 from .ir import (
     ArrayAttribute,
@@ -45,26 +44,21 @@ from .ir import (
     VectorType,
     as_integer,
 )
+from .literal_reader import ELEMENT, LiteralReader
 from .scanner import BARE_NAME, DEEPEST, token, unescaped
 
-MOST_PARTS = 1 << 20
-"""Types and attributes that one type or attribute may be made of, with its aliases written out, and the elements that
-a constant may list: more are refused."""
 WIDEST_INTEGER = (1 << 24) - 1
 """MLIR's own limit."""
 
 
+_PLAIN = token(r"\w++(?:<[\w?]*+>)?")
 _EXTENDED = re.compile(r"[!#][A-Za-z_][\w$]*+(?:\.[\w$.-]*+)?", re.ASCII)
 _LOCATION = re.compile(r"loc(?=\()|distinct\[[0-9]++\](?=<)", re.ASCII)
 _SYMBOL = token(r'@(?:[A-Za-z_$.-][\w$.-]*+|"(?:[^"\\\n]|\\.)*+")')
 _NUMBER = token(r"-?(?:0x[0-9A-Fa-f]++|[0-9]++(?:\.[0-9]*+(?:[eE][-+]?[0-9]++)?)?)")
-_ELEMENT = token(
-    r'-?(?:0x[0-9A-Fa-f]++|[0-9]++(?:\.[0-9]*+(?:[eE][-+]?[0-9]++)?)?)|true\b|false\b|"(?:[^"\\\n]|\\.)*+"'
-)
 _SIZE = token(r"(?:[0-9]++|\?|\[[ \t]*[0-9]++[ \t]*\])\s*x")
 _INTEGER_TYPE = re.compile(r"([su]?)i(0|[1-9][0-9]*)\Z", re.ASCII)
 _SIGNEDNESS: dict[str, Signedness] = {"": "signless", "s": "signed", "u": "unsigned"}
-_HEXADECIMAL = re.compile(r"0x(?:[0-9A-Fa-f]{2})*+\Z")
 _SIMPLE: dict[str, Type] = {"index": IndexType(), "none": NoneType(), **{name: FloatType(name) for name in WIDTHS}}
 _I64, _F64 = IntegerType(64), FloatType("f64")
 Known = TypeVar("Known")
@@ -80,26 +74,14 @@ class Alias(Generic[Known]):
     depth: int
 
 
-class ValueReader(AffineReader):
+class ValueReader(LiteralReader):
     """A scanner that passes types and attributes."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.type_aliases: dict[str, Alias[Type]] = {}
         self.attribute_aliases: dict[str, Alias[Attribute]] = {}
-        self.parts = 0
-        self.reached = 0
-
-    def enter(self) -> None:
-        """Counts parts, too."""
-        super().enter()
-        self.reached = max(self.reached, self.depth)
-        self._count(1)
-
-    def _count(self, parts: int) -> None:
-        self.parts += parts
-        if self.parts > MOST_PARTS:
-            raise self.error(f"what is written here must have at most {MOST_PARTS} parts, with aliases written out")
+        self.plain: dict[str, Type] = {}
 
     def alias(self, read: Callable[[], Known]) -> Alias[Known]:
         """Passes the meaning of a name."""
@@ -107,7 +89,7 @@ class ValueReader(AffineReader):
         return Alias(read(), self.parts, self.reached)
 
     def _meaning(self, alias: Alias[Known]) -> Known:
-        self._count(alias.parts)
+        self.count(alias.parts)
         self.reached = max(self.reached, self.depth + alias.depth)
         if self.reached > DEEPEST:
             raise self.error(
@@ -119,6 +101,9 @@ class ValueReader(AffineReader):
 
     def type(self) -> Type:
         """Passes a type."""
+        if (plain := _PLAIN.match(self.text, self.at)) and plain[1] in self.plain:
+            self.at = plain.end()
+            return self.plain[plain[1]]
         self.enter()
         at = self.at
         name = self.match(BARE_NAME)
@@ -133,6 +118,8 @@ class ValueReader(AffineReader):
         else:
             result = self._integer_type(name, at)
         self.depth -= 1
+        if plain and plain.end() == self.at:
+            self.plain[plain[1]] = result
         return result
 
     def _integer_type(self, name: str, at: int) -> IntegerType:
@@ -381,9 +368,9 @@ class ValueReader(AffineReader):
         if self.take(":"):
             while not numbers or self.take(","):
                 at = self.at
-                text = self.demand(_ELEMENT, "an element of the array")
+                text = self.demand(ELEMENT, "an element of the array")
                 numbers.append(self._typed_number(text, element, at))
-                self._count(1)
+                self.count(1)
         self.expect(">")
         return DenseArray(element, tuple(n.bits if isinstance(n, FloatAttribute) else n.value for n in numbers))
 
@@ -399,7 +386,7 @@ class ValueReader(AffineReader):
 
     def _dense(self, at: int) -> DenseElements | DenseStrings:
         self.expect("<")
-        literal = Literal((), (0,)) if self.sees(">") else self._literal()
+        literal = Literal((), (0,)) if self.sees(">") else self.literal()
         self.expect(">")
         type = self._constant_type()
         return self.checked(lambda: elements(literal, type), at)
@@ -408,70 +395,12 @@ class ValueReader(AffineReader):
         self.expect("<")
         indices, values = Literal((), (0, 0)), Literal((), (0,))
         if not self.sees(">"):
-            indices = self._literal()
+            indices = self.literal()
             self.expect(",")
-            values = self._literal()
+            values = self.literal()
         self.expect(">")
         type = self._constant_type()
         return self.checked(lambda: sparse(indices, values, type), at)
-
-    def _literal(self) -> Literal:
-        """Passes a literal, of which only the brackets are checked here."""
-        at = self.at
-        if self.sees('"0x'):
-            digits = self.string("hexadecimal data")
-            if not _HEXADECIMAL.match(digits) or len(digits) > 2 * MOST_BYTES:
-                raise self.error(f"hexadecimal data must be at most {MOST_BYTES} bytes of two digits each", at)
-            return Literal((), None, bytes.fromhex(digits[2:]))
-        lists = _Lists([], {}, None)
-        if self.sees("["):
-            self._list(lists, 0)
-            if lists.leaves is not None and lists.leaves != len(lists.sizes) - 1:
-                raise self.error("elements and lists must not stand side by side", at)
-            return Literal(lists.tokens, tuple(lists.sizes[level] for level in range(len(lists.sizes))))
-        self._element(lists.tokens)
-        return Literal(lists.tokens, None)
-
-    def _list(self, lists: _Lists, level: int) -> None:
-        self.enter()
-        at = self.at
-        self.expect("[")
-        count = 0
-        if not self.take("]"):
-            while True:
-                if self.sees("["):
-                    self._list(lists, level + 1)
-                else:
-                    self._element(lists.tokens)
-                    if lists.leaves not in (None, level):
-                        raise self.error("elements and lists must not stand side by side", at)
-                    lists.leaves = level
-                count += 1
-                if not self.take(","):
-                    break
-            self.expect("]")
-        if lists.sizes.setdefault(level, count) != count:
-            raise self.error(f"lists side by side must have equal lengths, not {lists.sizes[level]} and {count}", at)
-        self.depth -= 1
-
-    def _element(self, tokens: list[str]) -> None:
-        self._count(1)
-        if self.take("("):
-            tokens.append(self.demand(_ELEMENT, "the real part"))
-            self.expect(",")
-            tokens.append(self.demand(_ELEMENT, "the imaginary part"))
-            self.expect(")")
-        else:
-            tokens.append(self.demand(_ELEMENT, "an element"))
-
-
-@dataclass(slots=True)
-class _Lists:
-    """Lists of lists while they are read: their elements, the length of those at each level, the elements' level."""
-
-    tokens: list[str]
-    sizes: dict[int, int]
-    leaves: int | None
 
 
 _COMPOUND: dict[str, Callable[[ValueReader], Type]] = {
