@@ -15,6 +15,7 @@ from .ir import (
     FloatType,
     IndexType,
     IntegerType,
+    Signedness,
     SparseElements,
     TensorType,
     Type,
@@ -24,6 +25,7 @@ from .ir import (
 )
 from .scanner import LONGEST_NUMBER, escaped, unescaped
 
+SIGNS: dict[Signedness, str] = {"signless": "", "signed": "s", "unsigned": "u"}
 BIT = IntegerType(1)
 MOST_BYTES = 1 << 28
 """Bytes of the data of one constant; larger ones are refused."""
@@ -67,17 +69,18 @@ def bits_of(text: str, type: Type) -> int:
         case IntegerType(width=width, signedness=signedness):
             return _integer_bits(text, width, signedness)
         case IndexType():
-            return _integer_bits(text, 64, "signless")
+            return _integer_bits(text, 64, "signless", "index")
     raise ValueError(f"a number must have an integer, index or float type, not {text}")
 
 
-def _integer_bits(text: str, width: int, signedness: str) -> int:
+def _integer_bits(text: str, width: int, signedness: Signedness, name: str = "") -> int:
     value = int(text, 16 if "x" in text else 10)
     least = 0 if signedness == "unsigned" or not width else -(1 << (width - 1))
     most = (1 << width) - 1 if signedness != "signed" or not width else (1 << (width - 1)) - 1
     if not least <= value <= most:
         shown = text if len(text) <= 40 else f"one of {len(text)} characters"
-        raise ValueError(f"a {signedness} integer of {width} bits must be in {_range(least, most)}, not {shown}")
+        name = name or f"{SIGNS[signedness]}i{width}"
+        raise ValueError(f"a number of {name} must be in {_range(least, most)}, not {shown}")
     return value & ((1 << width) - 1)
 
 

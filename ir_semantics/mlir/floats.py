@@ -39,7 +39,6 @@ FORMATS = {
     "tf32": FloatFormat(8, 11),
     "f32": FloatFormat(8, 24),
     "f64": FloatFormat(11, 53),
-    "f128": FloatFormat(15, 113),
     "f8E5M2": FloatFormat(5, 3),
     "f8E4M3": FloatFormat(4, 4),
     "f8E3M4": FloatFormat(3, 5),
@@ -51,8 +50,10 @@ FORMATS = {
     "f6E2M3FN": FloatFormat(2, 4, "finite"),
     "f4E2M1FN": FloatFormat(2, 2, "finite"),
 }
-"""Formats whose constants may be written in decimal."""
-WIDTHS = {name: form.width for name, form in FORMATS.items()} | {"f80": 80, "f8E8M0FNU": 8}
+"""Formats whose constants may be written in decimal.
+
+With f80 and f128 ``mlir-opt`` prints decimals that are no doubles, and reads them as doubles; here they are refused."""
+WIDTHS = {name: form.width for name, form in FORMATS.items()} | {"f80": 80, "f128": 128, "f8E8M0FNU": 8}
 """Bits of a pattern, for all floating-point types of MLIR."""
 
 _DECIMAL = re.compile(r"(-?)(\d+)\.(\d*)(?:[eE]([-+]?\d+))?\Z")

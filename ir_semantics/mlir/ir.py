@@ -304,8 +304,10 @@ def number_of_elements(shape: Sequence[int | None]) -> int:
 
 def as_integer(bits: int, type: Type) -> int:
     """The number that a bit pattern is in an integer type, or in ``index``, which has 64 bits here."""
-    width, signed = (type.width, type.signedness != "unsigned") if isinstance(type, IntegerType) else (64, True)
-    return bits - (1 << width) if signed and width > 1 and bits >> (width - 1) else bits
+    width, signed = 64, True
+    if isinstance(type, IntegerType):
+        width, signed = type.width, type.signedness != "unsigned" and type != IntegerType(1)
+    return bits - (1 << width) if signed and width and bits >> (width - 1) else bits
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -367,11 +369,13 @@ class Region:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Module:
-    """A file: its top-level operations, the aliases that shorten its text, and resources by dialect and key."""
+    """A file: its top-level operations, the aliases that shorten its text, and resources by dialect and key.
+
+    Aliases are named as they are written, with ``#`` or ``!``, and may use those before them.
+    """
 
     operations: tuple[Operation, ...]
-    attribute_aliases: Mapping[str, Attribute] = field(default_factory=dict)
-    type_aliases: Mapping[str, Type] = field(default_factory=dict)
+    aliases: Mapping[str, Attribute | Type] = field(default_factory=dict)
     resources: Mapping[str, Mapping[str, bytes]] = field(default_factory=dict)
 
     def symbols(self) -> Iterator[Operation]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import cast
 
 from .affine import AffineMap, IntegerSet, text_of_map, text_of_set
-from .constants import BIT, text_of_elements, text_of_number
+from .constants import BIT, SIGNS, text_of_elements, text_of_number
 from .ir import (
     ArrayAttribute,
     Attribute,
@@ -71,8 +72,7 @@ class Printer:
 
     def __init__(self, module: Module) -> None:
         self.module = module
-        self.attribute_aliases = {attribute: f"#{name}" for name, attribute in module.attribute_aliases.items()}
-        self.type_aliases = {type: f"!{name}" for name, type in module.type_aliases.items()}
+        self.aliases = {meaning: name for name, meaning in module.aliases.items()}
         self.used: set[str] = set()
         self.names: dict[Value, str] = {}
         self.labels: dict[Block, str] = {}
@@ -82,12 +82,14 @@ class Printer:
         self._name_all()
         body = "".join(f"{self._operation(operation, '')}\n" for operation in self.module.operations)
         definitions: list[str] = []
-        for type, name in reversed(self.type_aliases.items()):
+        for meaning, name in reversed(self.aliases.items()):
             if name in self.used:
-                definitions.append(f"{name} = {self._type(type)}\n")
-        for attribute, name in reversed(self.attribute_aliases.items()):
-            if name in self.used:
-                definitions.append(f"{name} = {self._attribute(attribute, False)}\n")
+                text = (
+                    self._type(cast(Type, meaning))
+                    if name[0] == "!"
+                    else self._attribute(cast(Attribute, meaning), False)
+                )
+                definitions.append(f"{name} = {text}\n")
         return "".join(reversed(definitions)) + body + _resources(self.module)
 
     # names
@@ -164,7 +166,7 @@ class Printer:
 
     def type(self, type: Type) -> str:
         """A type, by its alias if it has one."""
-        alias = self.type_aliases.get(type) if self.type_aliases else None
+        alias = self.aliases.get(type) if self.aliases else None
         if alias is None:
             return self._type(type)
         self.used.add(alias)
@@ -177,7 +179,7 @@ class Printer:
             case FloatType(name):
                 return name
             case IntegerType(width, signedness):
-                return f"{_SIGNS[signedness]}i{width}"
+                return f"{SIGNS[signedness]}i{width}"
             case IndexType():
                 return "index"
             case MemRefType(shape, element, layout, memory_space):
@@ -212,7 +214,7 @@ class Printer:
 
     def attribute(self, attribute: Attribute, elides: bool = False) -> str:
         """An attribute, by its alias if it has one; ``elides`` leaves the types i64 and f64 out."""
-        alias = self.attribute_aliases.get(attribute) if self.attribute_aliases else None
+        alias = self.aliases.get(attribute) if self.aliases else None
         if alias is None:
             return self._attribute(attribute, elides)
         self.used.add(alias)
@@ -265,9 +267,6 @@ class Printer:
             value = "" if isinstance(attribute, UnitAttribute) else f" = {self.attribute(attribute)}"
             texts.append(_bare_or_quoted(name) + value)
         return f"{{{', '.join(texts)}}}"
-
-
-_SIGNS = {"signless": "", "signed": "s", "unsigned": "u"}
 
 
 def _integer(value: int, type: Type) -> str:

@@ -109,22 +109,17 @@ class Reader(ValueReader):
         self._close_scope()
         return Module(
             tuple(operations),
-            {name: alias.value for name, alias in self.attribute_aliases.items()},
-            {name: alias.value for name, alias in self.type_aliases.items()},
+            {name: alias.value for name, alias in self.aliases.items()},
             resources,
         )
 
     def _define_alias(self) -> None:
         at = self.at
         name = self.demand(_ALIAS, "an alias, such as #map = .., or an operation")
-        known = self.attribute_aliases if name[0] == "#" else self.type_aliases
-        if name[1:] in known:
+        if name in self.aliases:
             raise self.error(f"the alias {name} must be defined only once", at)
         self.expect("=")
-        if name[0] == "#":
-            self.attribute_aliases[name[1:]] = self.alias(self.attribute)
-        else:
-            self.type_aliases[name[1:]] = self.alias(self.type)
+        self.aliases[name] = self.alias(self.attribute if name[0] == "#" else self.type)
 
     # operations
 

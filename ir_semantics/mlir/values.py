@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import TypeVar, cast
 
 from .affine import AffineMap
-from .constants import BIT, Literal, bits_of, elements, sparse
+from .constants import BIT, SIGNS, Literal, bits_of, elements, sparse
 from .floats import WIDTHS
 from .ir import (
     ArrayAttribute,
@@ -29,7 +29,6 @@ from .ir import (
     NoneType,
     OpaqueAttribute,
     OpaqueType,
-    Signedness,
     SparseElements,
     StridedLayout,
     StringAttribute,
@@ -58,18 +57,17 @@ _SYMBOL = token(r'@(?:[A-Za-z_$.-][\w$.-]*+|"(?:[^"\\\n]|\\.)*+")')
 _NUMBER = token(r"-?(?:0x[0-9A-Fa-f]++|[0-9]++(?:\.[0-9]*+(?:[eE][-+]?[0-9]++)?)?)")
 _SIZE = token(r"(?:[0-9]++|\?|\[[ \t]*[0-9]++[ \t]*\])\s*x")
 _INTEGER_TYPE = re.compile(r"([su]?)i(0|[1-9][0-9]*)\Z", re.ASCII)
-_SIGNEDNESS: dict[str, Signedness] = {"": "signless", "s": "signed", "u": "unsigned"}
+_SIGNEDNESS = {sign: signedness for signedness, sign in SIGNS.items()}
 _SIMPLE: dict[str, Type] = {"index": IndexType(), "none": NoneType(), **{name: FloatType(name) for name in WIDTHS}}
 _I64, _F64 = IntegerType(64), FloatType("f64")
-Known = TypeVar("Known")
 Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
-class Alias(Generic[Known]):
+class Alias:
     """What a name stands for, and how large and deep that is when it is written out."""
 
-    value: Known
+    value: Type | Attribute
     parts: int
     depth: int
 
@@ -79,18 +77,23 @@ class ValueReader(LiteralReader):
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
-        self.type_aliases: dict[str, Alias[Type]] = {}
-        self.attribute_aliases: dict[str, Alias[Attribute]] = {}
+        self.aliases: dict[str, Alias] = {}
         self.plain: dict[str, Type] = {}
 
-    def alias(self, read: Callable[[], Known]) -> Alias[Known]:
+    def alias(self, read: Callable[[], Type | Attribute]) -> Alias:
         """Passes the meaning of a name."""
         self.parts = self.reached = 0
         return Alias(read(), self.parts, self.reached)
 
-    def _meaning(self, alias: Alias[Known]) -> Known:
+    def _meaning(self, name: str, at: int) -> Type | Attribute | None:
+        """What an alias stands for; None for other names that may stand for themselves."""
+        alias = self.aliases.get(name)
+        if alias is None:
+            if "." not in name and "<" not in name:
+                raise self.error(f"the alias {name} must be defined above", at)
+            return None
         self.count(alias.parts)
-        self.reached = max(self.reached, self.depth + alias.depth)
+        self.reached = max(self.reached, self.depth - 1 + alias.depth)
         if self.reached > DEEPEST:
             raise self.error(
                 f"types and attributes must not be nested more than {DEEPEST} deep, with aliases written out"
@@ -133,11 +136,8 @@ class ValueReader(LiteralReader):
     def _dialect_type(self) -> Type:
         at = self.at
         text = self._extended("a type")
-        if text[1:] in self.type_aliases:
-            return self._meaning(self.type_aliases[text[1:]])
-        if "." not in text and "<" not in text:
-            raise self.error(f"the alias {text} must be defined above", at)
-        return OpaqueType(text[1:])
+        meaning = self._meaning(text, at)
+        return OpaqueType(text[1:]) if meaning is None else cast(Type, meaning)
 
     def _extended(self, kind: str) -> str:
         """``!name`` or ``#name``, with all that stands between ``<`` and ``>`` directly behind it."""
@@ -280,10 +280,9 @@ class ValueReader(LiteralReader):
     def _dialect_attribute(self) -> Attribute:
         at = self.at
         text = self._extended("an attribute")
-        if text[1:] in self.attribute_aliases:
-            return self._meaning(self.attribute_aliases[text[1:]])
-        if "." not in text and "<" not in text:
-            raise self.error(f"the alias {text} must be defined above", at)
+        meaning = self._meaning(text, at)
+        if meaning is not None:
+            return cast(Attribute, meaning)
         if self.take(":"):
             start = self.at
             self.type()
