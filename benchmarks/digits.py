@@ -28,7 +28,7 @@ from benchmarks.table3 import RESULTS, machine
 from examples.digits import as_input, load
 from examples.digits.train import FILE
 from ilaverify.catalogue import all_entries, find_backends
-from ilaverify.comparison import compare
+from ilaverify.comparison import Samples, compare
 from ilaverify.compilation import Request, claims_for, compile_model
 from ir_semantics.graph import run
 from ir_semantics.onnx import import_model
@@ -105,8 +105,12 @@ def measure(name: str, proofs: Path, count: int | None = None) -> dict[str, Any]
     nodes = []
     for image in images[:CHECKED]:
         inputs = {"image": image[None]}
-        comparison = compare(
-            compiled.graph, compiled.implementations, inputs, devices=devices, certified=compiled.proof.certificates
+        (comparison,) = compare(
+            compiled.graph,
+            compiled.implementations,
+            Samples.one(inputs),
+            devices,
+            certified=compiled.proof.certificates,
         )
         nodes += comparison.nodes
     values = np.array(scores)

@@ -115,7 +115,7 @@ def flexasr_case(
 
 def lstm(x: Quantised, w: Quantised, u: Quantised, b: Quantised) -> CommandStream:
     """The commands of an LSTM with one bias beside x and beside the state."""
-    return recurrent("lstm", x, w, u, b, b, state_bias=2).stream
+    return recurrent("lstm", (x, w, u, b, b), state_bias=2).stream
 
 
 def cases() -> list[Case]:

@@ -150,7 +150,7 @@ def lstm_steps(
         layer = [uniform(generator, *s) for s in ((timesteps, size), (rows, size), (rows, size), (rows,), (rows,))]
         q = [quantise_fitting(tensor) for tensor in layer]
         result = run_flexasr(
-            operations.recurrent("lstm", *q, state_bias=bias), FlexAsrOptions(saturation=saturation)
+            operations.recurrent("lstm", q, state_bias=bias), FlexAsrOptions(saturation=saturation)
         ).values
         whole, ideal = lstm(*layer)[0], lstm(*(t.values for t in q))[0]
         published = coded(lstm(*(t.values for t in q[:3]), *layer[3:])[0])

@@ -42,6 +42,8 @@ Memory = Literal["resolved", "arrays"]
 MOST_TEXT = 3_000_000
 """Characters beyond which the script of all elements is left out of a certificate."""
 
+TIMEOUT = 60.0
+"""Seconds for each question to a solver, and for unrolling, where no discharger says otherwise."""
 _MODEL_SECONDS = 5.0
 _MOST_OPERANDS = 8
 
@@ -63,7 +65,6 @@ def prove(
     data: Data = "auto",
     memory: Memory = "resolved",
     discharger: Discharger | None = None,
-    timeout: float = 60.0,
     search_seconds: float = 10.0,
 ) -> Verdict:
     """Proves or refutes a mapping at one shape.
@@ -71,8 +72,8 @@ def prove(
     ``sizes`` are the mapping's parameters, or its shape, by default (rows, columns) of the input tensor.  ``data`` says
     how data functions are understood; "auto" keeps them uninterpreted and falls back to bits where that does
     not suffice. ``memory="arrays"`` is the textbook encoding, kept for comparison: one query on SMT arrays,
-    nothing resolved. ``timeout`` bounds unrolling, and each question to a solver unless a ``discharger`` is
-    given; ``search_seconds`` bounds the search for a counterexample (0: none).
+    nothing resolved. The ``discharger``'s timeout also bounds unrolling, and
+    ``search_seconds`` the search for a counterexample (0: none).
 
     Raises SizeError where ``sizes`` lie outside the mapping's domain and ValueError on another ``data`` or
     ``memory``.
@@ -84,9 +85,8 @@ def prove(
     shape = sizes if isinstance(sizes, tuple) else None
     values = dict(mapping.sizes_for(sizes)) if isinstance(sizes, tuple) else dict(sizes)
     mapping.require(values)
-    return Attempt(mapping, values, discharger or Discharger(timeout=timeout), data, memory, timeout).verdict(
-        shape, search_seconds
-    )
+    asking = discharger or Discharger(timeout=TIMEOUT)
+    return Attempt(mapping, values, asking, data, memory).verdict(shape, search_seconds)
 
 
 def claim_at(
@@ -151,7 +151,6 @@ class Attempt:
     discharger: Discharger
     data: Data
     memory: Memory
-    timeout: float
     details: dict[str, object] = field(default_factory=dict)
     interpretations: list[Interpretation] = field(default_factory=list)
     unrolled: Unrolled | None = None
@@ -183,7 +182,7 @@ class Attempt:
         abstract = self.data != "bits"
         self.interpretations = [Interpretation.UNINTERPRETED if abstract else Interpretation.BITS]
         try:
-            self.unrolled = unroll_mapping(self.mapping, self.sizes, arrays=arrays, timeout=self.timeout)
+            self.unrolled = unroll_mapping(self.mapping, self.sizes, arrays=arrays, timeout=self.discharger.timeout)
             if not self.unrolled.pairs:
                 return Status.VACUOUS, "the output has no elements at this shape"
             self.details["cells"] = len(self.unrolled.pairs)

@@ -28,7 +28,7 @@ from smt_encodings.reorder import LawFails, Sums, hash_script, prove_laws
 from smt_encodings.values import differing_values
 
 from .counterexample import Counterexample
-from .prove import Attempt
+from .prove import TIMEOUT, Attempt
 from .unroll import Cell
 
 _TRIES = 4
@@ -39,33 +39,30 @@ def prove(
     sizes: Mapping[str, int] | tuple[int, ...],
     *,
     discharger: Discharger | None = None,
-    timeout: float = 60.0,
     search_seconds: float = 10.0,
 ) -> Verdict:
     """Proves or refutes a mapping at one shape, whatever order its declared sums are added up in.
 
-    ``sizes``, ``timeout`` and ``search_seconds`` are those of :func:`bmc.prove.prove`.  UNKNOWN, with the reason, where
-    the mapping declares no sum, where no sum occurs, or where an operator is not commutative and associative.
+    ``sizes``, ``discharger`` and ``search_seconds`` are those of :func:`bmc.prove.prove`.  UNKNOWN, with the reason,
+    where the mapping declares no sum, where no sum occurs, or where an operator is not commutative and associative.
 
     Raises SizeError where ``sizes`` lie outside the mapping's domain.
     """
-    attempt = _attempt(mapping, sizes, discharger or Discharger(timeout=timeout), timeout)
+    attempt = _attempt(mapping, sizes, discharger or Discharger(timeout=TIMEOUT))
     attempt.runs = search_seconds > 0
     return attempt.verdict(sizes if isinstance(sizes, tuple) else None, search_seconds)
 
 
 def claim_of(mapping: TensorMapping, shape: tuple[int, ...]) -> Claim:
     """What a PROVED of this method says at a shape; raises SizeError where it is outside of the mapping's domain."""
-    return _attempt(mapping, shape, Discharger(), 0.0).claim(shape)
+    return _attempt(mapping, shape, Discharger()).claim(shape)
 
 
-def _attempt(
-    mapping: TensorMapping, sizes: Mapping[str, int] | tuple[int, ...], discharger: Discharger, timeout: float
-) -> _Attempt:
+def _attempt(mapping: TensorMapping, sizes: Mapping[str, int] | tuple[int, ...], discharger: Discharger) -> _Attempt:
     values = dict(mapping.sizes_for(sizes)) if isinstance(sizes, tuple) else dict(sizes)
     mapping.require(values)
     interpretations = [Interpretation.UNINTERPRETED]
-    return _Attempt(mapping, values, discharger, "uninterpreted", "resolved", timeout, interpretations=interpretations)
+    return _Attempt(mapping, values, discharger, "uninterpreted", "resolved", interpretations=interpretations)
 
 
 @dataclass

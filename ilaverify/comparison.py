@@ -298,51 +298,41 @@ class Comparison:
         return next((n for n in self.nodes if n.inside is False), None)
 
 
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """What is run: ``inputs`` with samples along a first axis.
+
+    ``references`` are outputs of each that the results are compared with; the host's without them.  ``labels`` are the
+    answers that are right, along the same axis, and ``first`` is the number that the first sample is told with.
+    """
+
+    inputs: Mapping[str, Array]
+    references: Sequence[Mapping[str, Array]] | None = None
+    labels: Array | None = None
+    first: int = 0
+
+    @classmethod
+    def one(cls, inputs: Mapping[str, Array], reference: Mapping[str, Array] | None = None) -> Samples:
+        """One sample, without the axis."""
+        along = {name: np.asarray(array)[None] for name, array in inputs.items()}
+        return cls(along, None if reference is None else [reference])
+
+
 def compare(
     graph: Graph,
     implementations: Mapping[int, Implementation],
-    inputs: Mapping[str, Array],
-    reference: Mapping[str, Array] | None = None,
+    samples: Samples,
     devices: Devices | None = None,
     *,
     certified: Collection[str] | None = None,
-    labels: Array | None = None,
-    sample: int = 0,
-) -> Comparison:
-    """Runs a compiled graph on one sample, and the same graph on the host for comparison.
+) -> list[Comparison]:
+    """Runs a compiled graph on samples together, and the same graph on the host; each has the same part of the time.
 
     ``certified`` are claims that hold a certificate: a bound that is derived from another one does not count.  Without
-    it all bounds do.  ``reference`` are outputs that the results are compared with; the host's without it.  ``labels``
-    are the answers that are right, and ``sample`` is the number that operators are told with.  Raises
-    GraphError for inputs that do not fit, and ValueError where ``reference`` lacks an output or has another shape.
+    it all bounds do.  Raises GraphError for inputs that do not fit, and ValueError where a reference lacks an output or
+    has another shape.
     """
-    return compare_samples(
-        graph,
-        implementations,
-        {name: np.asarray(array)[None] for name, array in inputs.items()},
-        None if reference is None else [reference],
-        devices,
-        certified=certified,
-        labels=None if labels is None else labels[None],
-        first=sample,
-    )[0]
-
-
-def compare_samples(
-    graph: Graph,
-    implementations: Mapping[int, Implementation],
-    inputs: Mapping[str, Array],
-    references: Sequence[Mapping[str, Array]] | None = None,
-    devices: Devices | None = None,
-    *,
-    certified: Collection[str] | None = None,
-    labels: Array | None = None,
-    first: int = 0,
-) -> list[Comparison]:
-    """As :func:`compare` on samples, from the number ``first`` on; they are the first axis of inputs and labels.
-
-    They are run together, so that each has the same part of the time.
-    """
+    inputs, references, labels = samples.inputs, samples.references, samples.labels
     host = steps_on_samples(graph, inputs)
     results: dict[int, Array] = {}
     expected: dict[int, Array] = {}
@@ -358,7 +348,7 @@ def compare_samples(
             implementation = implementations[ran.number]
             for number in range(count):
                 node = _node(graph, implementation, ran.sample(number, count), value[number, ...], certified)
-                nodes[number].append(replace(node, sample=first + number))
+                nodes[number].append(replace(node, sample=samples.first + number))
         if ran.number in outputs:
             results[ran.number], expected[ran.number] = np.broadcast_to(ran.value, value.shape), value
     comparisons = []

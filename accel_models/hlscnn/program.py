@@ -180,6 +180,11 @@ def _check_transfer(number: int, offset: int, machine: Machine) -> None:
         )
 
 
+_SOC = "SoC memory", 0, SOC_ENTRIES
+_SPAD0, _SPAD1 = ("SPAD0", SPAD0_BASE, SPAD_ENTRIES), ("SPAD1", SPAD1_BASE, SPAD_ENTRIES)
+"""Memories: their names, first addresses, and entries."""
+
+
 def _check_convolution(number: int, machine: Machine, options: HlscnnOptions) -> None:
     """A convolution must be configured, and its operands and results must lie in their memories, apart."""
     words = {
@@ -204,12 +209,12 @@ def _check_convolution(number: int, machine: Machine, options: HlscnnOptions) ->
     planes = -(-filters // LANES) if options.outputs == "blocked" else filters
 
     def place(
-        what: str, register: Register, memory: str, base: int, entries: int, bytes_: int, step: int = 16
+        what: str, register: Register, memory: tuple[str, int, int], bytes_: int, step: int = 16
     ) -> tuple[int, int]:
-        start = _state(machine, register)
+        start, (name, base, entries) = _state(machine, register), memory
         if start % step or start < base or start + bytes_ > base + entries * ENTRY_BYTES:
             raise ProgramError(
-                f"Command {number} must start a convolution whose {what} lie in {memory}, 0x{base:x} .. "
+                f"Command {number} must start a convolution whose {what} lie in {name}, 0x{base:x} .. "
                 f"0x{base + entries * ENTRY_BYTES - 1:x}, from a multiple of {step} on, not 0x{start:x} .. "
                 f"0x{start + bytes_ - 1:x}; correct their address, 0x{register_address(register):08x}, or make the "
                 "convolution smaller"
@@ -219,13 +224,13 @@ def _check_convolution(number: int, machine: Machine, options: HlscnnOptions) ->
     pixels = blocks * size["rows"] * size["cols"] * ENTRY_BYTES
     if options.activations == "soc":
         inputs = None
-        place("activations", Register.CONV_ACT_BASE_ADDR, "SoC memory", 0, SOC_ENTRIES, pixels)
+        place("activations", Register.CONV_ACT_BASE_ADDR, _SOC, pixels)
     else:
-        inputs = place("activations", Register.CONV_ACT_BASE_ADDR, "SPAD1", SPAD1_BASE, SPAD_ENTRIES, pixels)
+        inputs = place("activations", Register.CONV_ACT_BASE_ADDR, _SPAD1, pixels)
     each = LANES * options.weight_bits // 8
-    place("weights", Register.CONV_WEIGHT_BASE_ADDR, "SPAD0", SPAD0_BASE, SPAD_ENTRIES, weights * each, each)
+    place("weights", Register.CONV_WEIGHT_BASE_ADDR, _SPAD0, weights * each, each)
     results = planes * plane["rows"] * plane["cols"] * ENTRY_BYTES
-    outputs = place("outputs", Register.CONV_OUTPUT_BASE_ADDR, "SPAD1", SPAD1_BASE, SPAD_ENTRIES, results)
+    outputs = place("outputs", Register.CONV_OUTPUT_BASE_ADDR, _SPAD1, results)
     if inputs is not None and inputs[0] < outputs[1] and outputs[0] < inputs[1]:
         raise ProgramError(
             f"Command {number} must start a convolution whose outputs, 0x{outputs[0]:x} .. 0x{outputs[1] - 1:x}, do "

@@ -31,7 +31,7 @@ from .isa import ENCODINGS, Alu, AluOp, Finish, Gemm, Instruction, Load, MemoryI
 from .options import HLS, VtaOptions
 from .program import Program
 from .scratchpads import SCRATCHPADS
-from .tiling import Blocks, Region, Regions, blocks_of, dense_blocks, pack_tiles, pack_vectors, unpack_vectors
+from .tiling import Blocks, Region, Regions, blocks_of, dense_blocks, unpack_vectors
 
 INP, WGT, ACC = (SCRATCHPADS[m].depth for m in (MemoryId.INP, MemoryId.WGT, MemoryId.ACC))
 MOST_SHIFT = 15  # a larger amount shifts left in the HLS design
@@ -102,43 +102,8 @@ def post_steps(*, shift: int = 0, relu: bool = False, clip: bool = True) -> tupl
     return tuple(steps)
 
 
-def dense(
-    x: NDArray[np.int8],
-    weights: NDArray[np.int8],
-    bias: NDArray[np.int32] | None = None,
-    *,
-    shift: int = 0,
-    relu: bool = False,
-    clip: bool = True,
-    options: VtaOptions = HLS,
-) -> tuple[Program, TensorProgram]:
-    """``x @ weights.T + bias``, shifted right, and bounded: a program with its data, and how to read its result.
-
-    ``x`` is (rows, inputs), ``weights`` (outputs, inputs), both int8; ``bias`` (outputs,) int32.
-    """
-    if x.ndim != 2 or weights.ndim != 2 or x.shape[1] != weights.shape[1]:
-        raise ValueError(
-            f"x and weights must be matrices with as many columns, not of shapes {x.shape} and {weights.shape}; "
-            "weights have one row per output channel"
-        )
-    if bias is not None and bias.shape != weights.shape[:1]:
-        raise ValueError(f"bias must have shape {weights.shape[:1]}, not {bias.shape}; it has one number per output")
-    if x.dtype != np.int8 or weights.dtype != np.int8:
-        raise ValueError(f"x and weights must be int8, not {x.dtype} and {weights.dtype}; quantise them")
-    if bias is not None and bias.dtype != np.int32:
-        raise ValueError(f"bias must be int32, not {bias.dtype}; convert it")
-    steps = post_steps(shift=shift, relu=relu, clip=clip)
-    tensor_program = dense_program(x.shape[0], x.shape[1], weights.shape[0], has_bias=bias is not None, steps=steps)
-    tensors = {"input": pack_vectors(x), "weights": pack_tiles(weights)}
-    if bias is not None:
-        tensors["bias"] = pack_vectors(bias[None, :])
-    return tensor_program.program(options, **tensors), tensor_program
-
-
 def dense_program(
-    rows: int,
-    inputs: int,
-    outputs: int,
+    shape: tuple[int, int, int],
     *,
     has_bias: bool = False,
     steps: Sequence[Step] = (),
@@ -147,10 +112,11 @@ def dense_program(
 ) -> TensorProgram:
     """The program of a matrix product of (rows, inputs) and (outputs, inputs), then ``steps``, without data.
 
-    Tensors lie in DRAM from byte ``start`` on.  ``blocks`` is how to cut it, by default :func:`dense_blocks`.  Raises
-    ValueError where DRAM is too small.
+    ``shape`` is rows, inputs and outputs.  Tensors lie in DRAM from byte ``start`` on.  ``blocks`` is how to cut it, by
+    default :func:`dense_blocks`.  Raises ValueError where DRAM is too small.
     """
-    if min(rows, inputs, outputs) < 1:
+    rows, inputs, outputs = shape
+    if min(shape) < 1:
         raise ValueError(f"rows, inputs and outputs must be positive, not {rows}, {inputs} and {outputs}")
     columns, depth = blocks_of(outputs), blocks_of(inputs)
     blocks = blocks or dense_blocks(rows, columns, depth)

@@ -221,7 +221,7 @@ def blocked_product(
 ) -> Program:
     """A matrix product of ``blocks`` blocks of ``rounds`` rounds each, with the tokens of ``rules`` and random data."""
     cut = Blocks(rows=1, outputs=1, inputs=1, halves=rules.halves)
-    plan = dense_program(1, 16 * rounds, 16 * blocks, has_bias=bias, steps=post_steps(shift=6), blocks=cut)
+    plan = dense_program((1, 16 * rounds, 16 * blocks), has_bias=bias, steps=post_steps(shift=6), blocks=cut)
     source = np.random.default_rng(1)
     tensors = {
         name: source.integers(0, 256, region.size).astype(np.uint8).tobytes()

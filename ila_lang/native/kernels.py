@@ -55,7 +55,7 @@ Fault = ExtentFault | AddressFault
 
 
 class Statements:
-    """Statements in the body of a function that returns an i32, 0 at the end and ``failed`` at an error.
+    """Statements in the body of a function that returns an i32, 0 at the end and 1 at an error.
 
     ``issue`` emits a command.
     """
@@ -66,11 +66,10 @@ class Statements:
         error: str,
         poll: str,
         left: str,
-        failed: int = 1,
         issue: Callable[[Command], None] | None = None,
         volatile: Set[Expr] = frozenset(),
     ) -> None:
-        self.body, self.error, self.poll, self.failed, self.issue = body, error, poll, failed, issue
+        self.body, self.error, self.poll, self.issue = body, error, poll, issue
         self.volatile, self.left = volatile, left
         self.errors: list[Fault] = []
         body.fail = self.fail
@@ -86,7 +85,7 @@ class Statements:
         body.line(f"store i64 {number + 1}, ptr {self.error}")
         at = body.let(f"getelementptr i8, ptr {self.error}, i64 8")
         body.line(f"store i{WIDEST} {body.extended('zext', value, bits, WIDEST)}, ptr {at}")
-        body.line(f"ret i32 {self.failed}")
+        body.line("ret i32 1")
         body.lines.append(f"{good}:")
 
     def fault(self, fault: Fault) -> int:
@@ -251,7 +250,7 @@ class Statements:
         again = b.let(f"icmp eq i32 {answer}, 0")
         b.line(f"br i1 {again}, label %{on}, label %{stop}")
         b.lines.append(f"{stop}:")
-        b.line(f"ret i32 {self.failed}")
+        b.line("ret i32 1")
         b.lines.append(f"{on}:")
 
 

@@ -164,7 +164,7 @@ def page_of(outcomes: Sequence[ProofOutcome], inputs: PageInputs, source: str = 
     from importlib.metadata import version
 
     from ilaverify.version import VERSION
-    from reports.html.page import html_page
+    from reports.html.page import Beside, html_page
     from rewrites.claims.method import METHODS
     from smt_encodings.solvers import cvc5 as solver_cvc5
     from smt_encodings.solvers import z3 as solver_z3
@@ -176,8 +176,7 @@ def page_of(outcomes: Sequence[ProofOutcome], inputs: PageInputs, source: str = 
         "pySMT": version("pysmt"),
         "Python": platform.python_version(),
     }
-    return html_page(
-        outcomes,
+    beside = Beside(
         comparisons={o.name: _comparison(o) for o in outcomes if o.counterexample and o.kind == "mapping"},
         invariants={o.name: _invariants(o.document) for o in outcomes if o.status == "PROVED" and o.document},
         methods={method.name: (method.summary, method.unsaid) for method in METHODS.all().values()},
@@ -186,6 +185,7 @@ def page_of(outcomes: Sequence[ProofOutcome], inputs: PageInputs, source: str = 
         source=source,
         versions=versions,
     )
+    return html_page(outcomes, beside)
 
 
 def _comparison(outcome: ProofOutcome) -> Comparison | str:

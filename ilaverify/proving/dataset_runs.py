@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ila_lang import CommandError
-from ilaverify.comparison import Comparison, compare_samples
+from ilaverify.comparison import Comparison, Samples, compare
 from ilaverify.datasets import LABELS, Dataset, dataset_of, drawn, read_arrays, stacked
 from ilaverify.errors import UsageError
 from ilaverify.loading import load_compiled
@@ -108,16 +108,14 @@ class Work:
 
     def _compare(self, numbers: range) -> list[Comparison]:
         compiled, data, part = self.compiled, self.dataset, slice(numbers.start, numbers.stop)
-        return compare_samples(
-            compiled.graph,
-            compiled.implementations,
+        samples = Samples(
             {name: array[part] for name, array in data.arrays.items()},
             None if self.reference == "host" else [run_onnx(self._onnx, data.sample(number)) for number in numbers],
-            self.devices,
-            certified=compiled.proof.certificates,
-            labels=None if data.labels is None else data.labels[part],
-            first=numbers.start,
+            None if data.labels is None else data.labels[part],
+            numbers.start,
         )
+        certified = compiled.proof.certificates
+        return compare(compiled.graph, compiled.implementations, samples, self.devices, certified=certified)
 
 
 _loaded: dict[str, Work] = {}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -37,26 +38,30 @@ SCALING_METHODS: Mapping[str, str] = {
 """What the methods of ``benchmarks.table3`` are."""
 
 
-def html_page(
-    outcomes: Sequence[ProofOutcome],
-    *,
-    comparisons: Mapping[str, Comparison | str] | None = None,
-    invariants: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
-    methods: Mapping[str, tuple[str, str]] | None = None,
-    campaigns: Sequence[CampaignRecord] = (),
-    scaling: Scaling | None = None,
-    source: str = "",
-    versions: Mapping[str, str] | None = None,
-) -> str:
-    """The page, in the order of the outcomes; what is not as expected comes first.
+@dataclass(frozen=True)
+class Beside:
+    """What a page has beside its outcomes.
 
     By name of claim, ``comparisons`` has the outputs of counterexamples (or why they cannot be shown) and
     ``invariants`` readable lines by loop level; ``methods`` are those of mappings, in words.  ``source`` says in words
-    where the outcomes come from; ``versions`` names the tools that wrote it.  The same arguments give the same text.
+    where the outcomes come from; ``versions`` names the tools that wrote it.
     """
+
+    comparisons: Mapping[str, Comparison | str] = field(default_factory=dict)
+    invariants: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
+    methods: Mapping[str, tuple[str, str]] | None = None
+    campaigns: Sequence[CampaignRecord] = ()
+    scaling: Scaling | None = None
+    source: str = ""
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+
+def html_page(outcomes: Sequence[ProofOutcome], beside: Beside) -> str:
+    """The page, in the order of the outcomes; what is not as expected comes first; the text is always the same."""
+    scaling = beside.scaling
     views = [
         claim_view(
-            outcome, anchor, (comparisons or {}).get(outcome.name), (invariants or {}).get(outcome.name), methods
+            outcome, anchor, beside.comparisons.get(outcome.name), beside.invariants.get(outcome.name), beside.methods
         )
         for outcome, anchor in zip(outcomes, _anchors(o.name for o in outcomes), strict=True)
     ]
@@ -71,12 +76,12 @@ def html_page(
             tables=_tables(views),
             counts=_counts(views),
             verdicts=VERDICTS,
-            campaigns=[(record, _histogram(record)) for record in campaigns],
+            campaigns=[(record, _histogram(record)) for record in beside.campaigns],
             scaling=scaling,
             scaling_plot="" if scaling is None else Markup(scaling_plot(scaling)),
             scaling_methods=SCALING_METHODS,
-            source=source,
-            versions=versions or {},
+            source=beside.source,
+            versions=beside.versions,
         )
     )
     return _visible(text) + "\n"

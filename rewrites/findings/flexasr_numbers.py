@@ -130,7 +130,7 @@ def lstm_errors(seeds: range = range(3)) -> list[tuple[tuple[float, int], list[f
         for seed in seeds:
             inputs = lstm_inputs(scale, seed)
             ideal = reference.lstm(*(q.values for q in inputs))[0]
-            program = recurrent("lstm", *inputs, state_bias=state_bias)
+            program = recurrent("lstm", inputs, state_bias=state_bias)
             results = [program.run(Simulator(flexasr(options))) for options in (TODAY, BEFORE)]
             if changed == [] and (results[0].codes != results[1].codes).any() and not replays:
                 replays.append(program.run(Machine(flexasr(BEFORE))))

@@ -14,7 +14,7 @@ from accel_models.hlscnn.options import WGT_16BITS, HlscnnOptions
 from ila_lang import Expr, bv, const, var
 
 from .finding import Finding, NotFound, require, table
-from .hlscnn_layers import CODES, Layer, Words, differs, layers, operands, replayed, run_layer, shown
+from .hlscnn_layers import CODES, Layer, Most, Words, differs, layers, operands, replayed, run_layer, shown
 from .queries import prove, smallest_counterexample
 from .search import simplest
 
@@ -187,7 +187,7 @@ def negative_outputs(layer: Layer) -> set[tuple[int, int]]:
 @cache
 def leaking_layer() -> Layer:
     """A simplest layer whose outputs depend on old contents."""
-    return _search(layers(filters=1, channels=1), lambda x: bool(leaking(x)), "old contents leak")
+    return _search(layers(Most(filters=1, channels=1)), lambda x: bool(leaking(x)), "old contents leak")
 
 
 @cache
@@ -231,7 +231,7 @@ def leak() -> Finding:
 def missing_bias() -> Layer:
     """A simplest layer some of whose outputs, but not all, lack the bias."""
     return _search(
-        layers(filters=1, channels=1),
+        layers(Most(filters=1, channels=1)),
         lambda x: bool(without_bias(x)) and bool(reached_by_any(x) - without_bias(x)),
         "the bias is skipped",
     )
@@ -240,7 +240,7 @@ def missing_bias() -> Layer:
 @cache
 def negative_layer() -> Layer:
     """A simplest layer with ReLU and an output below 0."""
-    return _search(layers(filters=1, channels=1), lambda x: bool(negative_outputs(x)), "ReLU is skipped")
+    return _search(layers(Most(filters=1, channels=1)), lambda x: bool(negative_outputs(x)), "ReLU is skipped")
 
 
 @cache
@@ -291,25 +291,25 @@ FAULTS: dict[str, _Fault] = {
     'kernel_end="last"': (
         UNCHECKED,
         replace(UNCHECKED, kernel_end="last"),
-        layers(filters=1, channels=1, rows=5).filter(lambda x: x.fits),
+        layers(Most(filters=1, channels=1, rows=5)).filter(lambda x: x.fits),
         None,
     ),
     'kernel_start="unchecked"': (
         WGT_16BITS,
         UNCHECKED,
-        layers(filters=1, channels=1, rows=5, stride=3).filter(lambda x: x.fits),
+        layers(Most(filters=1, channels=1, rows=5, stride=3)).filter(lambda x: x.fits),
         None,
     ),
     'bounds="unsigned"': (
         WGT_16BITS,
         replace(WGT_16BITS, bounds="unsigned"),
-        layers(filters=1, channels=1, rows=1, kernel=9, stride=7, out_rows=500),
+        layers(Most(filters=1, channels=1, rows=1, kernel=9, stride=7, out_rows=500)),
         None,
     ),
     'channel_word="documented"': (
         WGT_16BITS,
         replace(WGT_16BITS, channel_word="documented"),
-        layers(filters=9, channels=1, rows=1, kernel=1, stride=1),
+        layers(Most(filters=9, channels=1, rows=1, kernel=1, stride=1)),
         WGT_16BITS,
     ),
 }
@@ -333,7 +333,7 @@ def faults() -> Finding:
         require(results[0] != results[1], f"{name} does not replay")
         rows.append([f"`{name}`", str(layer), operands(layer), *results])
     repaired = _none(
-        layers(rows=5, stride=3),
+        layers(Most(rows=5, stride=3)),
         lambda x: run_layer(x, replace(WGT_16BITS, kernel_end="last")) != run_layer(x, WGT_16BITS),
         "the check of kernel rows does not repair the end of the loop",
     )

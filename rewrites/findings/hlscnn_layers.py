@@ -244,28 +244,38 @@ def _signed(word: int) -> int:
 # -- searching ------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class Most:
+    """The largest sizes of layers that are drawn; with ``out_rows`` OutputSize need not be what it should."""
+
+    filters: int = 2
+    channels: int = 2
+    rows: int = 3
+    kernel: int = 3
+    stride: int = 2
+    out_rows: int = 0
+
+
+SMALL = Most()
+
+
 @st.composite
 def layers(
     draw: st.DrawFn,
+    most: Most = SMALL,
     *,
-    filters: int = 2,
-    channels: int = 2,
-    rows: int = 3,
-    kernel: int = 3,
-    stride: int = 2,
-    out_rows: int = 0,
     codes: st.SearchStrategy[int] = CODES,
     weights: st.SearchStrategy[int] = BYTES,
 ) -> Layer:
-    """Layers up to the given sizes with any operands; with ``out_rows`` OutputSize need not be what it should.
+    """Layers up to the given sizes with any operands.
 
     Activations and the bias are drawn from ``codes``, weights from ``weights``: bytes are codes of either width.
     """
-    f, c = draw(st.integers(1, filters)), draw(st.integers(1, channels))
-    h, w = draw(st.integers(1, rows)), draw(st.integers(1, min(rows, 3)))
-    kr, kc = draw(st.integers(1, kernel)), draw(st.integers(1, min(kernel, 3)))
-    sr, sc = draw(st.integers(1, stride)), draw(st.integers(1, min(stride, 2)))
-    out = draw(st.integers(1, out_rows)) if out_rows else None
+    f, c = draw(st.integers(1, most.filters)), draw(st.integers(1, most.channels))
+    h, w = draw(st.integers(1, most.rows)), draw(st.integers(1, min(most.rows, 3)))
+    kr, kc = draw(st.integers(1, most.kernel)), draw(st.integers(1, min(most.kernel, 3)))
+    sr, sc = draw(st.integers(1, most.stride)), draw(st.integers(1, min(most.stride, 2)))
+    out = draw(st.integers(1, most.out_rows)) if most.out_rows else None
     bias = draw(st.none() | codes)
     layer = Layer(f, c, h, w, kr, kc, sr, sc, out_rows=out, bias=bias, relu=draw(st.booleans()))
     # the operands are a few codes, repeated: shrinking has little to do

@@ -82,7 +82,7 @@ def test_shape_errors_come_through() -> None:
 @pytest.mark.parametrize("kind", ["max", "mean"])
 def test_no_time_is_no_proof(kind: str) -> None:
     mapping = pooling_mapping(kind)
-    assert prove(mapping, (2, 16), timeout=0.0, search_seconds=0).status is Status.UNKNOWN
+    assert prove(mapping, (2, 16), discharger=Discharger(timeout=0.0), search_seconds=0).status is Status.UNKNOWN
     verdict = prove(mapping, (2, 16), data="bits", discharger=Discharger(timeout=0.001), search_seconds=0)
     assert verdict.status is Status.UNKNOWN
     assert verdict.reason

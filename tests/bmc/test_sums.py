@@ -212,7 +212,7 @@ def clamp16(a: Expr, b: Expr) -> Expr:
 
 @pytest.mark.proof
 def test_no_time_is_no_proof() -> None:
-    verdict = bmc.sums.prove(RIGHT, SHAPE, timeout=0.0, search_seconds=0)
+    verdict = bmc.sums.prove(RIGHT, SHAPE, discharger=bmc.sums.Discharger(timeout=0.0), search_seconds=0)
     assert verdict.status is Status.UNKNOWN
 
 

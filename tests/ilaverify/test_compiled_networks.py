@@ -8,7 +8,7 @@ import pytest
 
 from examples.models.applications import APPLICATIONS
 from ilaverify.catalogue import all_entries, backends, find_backends
-from ilaverify.comparison import Comparison, compare
+from ilaverify.comparison import Comparison, Samples, compare
 from ilaverify.compilation import Request, claims_for, compile_model
 from ilaverify.references import run_onnx
 from rewrites.compiler.artefact.checking import check_compiled
@@ -38,7 +38,7 @@ def compiled_and_run(name: str, targets: tuple[str, ...], place: Path) -> tuple[
     (inputs,) = drawn_inputs(compiled.graph, 7, 1)
     pytest.importorskip("onnxruntime")
     reference = run_onnx(compiled.model.source.as_onnx(), inputs)
-    return compiled, compare(compiled.graph, compiled.implementations, inputs, reference)
+    return compiled, compare(compiled.graph, compiled.implementations, Samples.one(inputs, reference))[0]
 
 
 def test_resnet20_on_two_accelerators(tmp_path: Path) -> None:
@@ -69,5 +69,7 @@ def test_weights_of_16_bits_are_another_mapping(tmp_path: Path) -> None:
     compiled = read_compiled(tmp_path / "made", backends())
     assert set(names) <= set(compiled.proof.certificates) and "hlscnn_conv2d_8bit" not in compiled.proof.certificates
     assert [p for c in check_compiled(compiled, all_entries(), tmp_path / "proofs") for p in c.problems] == []
-    found = compare(compiled.graph, compiled.implementations, image(), certified=compiled.proof.certificates)
+    found = compare(
+        compiled.graph, compiled.implementations, Samples.one(image()), certified=compiled.proof.certificates
+    )[0]
     assert [n.inside for n in found.nodes] == [True, True]

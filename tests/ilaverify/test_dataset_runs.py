@@ -21,9 +21,9 @@ from ilaverify.comparison import (
     Comparison,
     NodeComparison,
     OutputComparison,
+    Samples,
     _answers,
     compare,
-    compare_samples,
     outputs_beside,
 )
 from ilaverify.datasets import dataset_of, read_arrays, stacked
@@ -111,8 +111,9 @@ def test_samples_that_run_together_are_compared_as_each_alone(
     x, labels = images()[:, None], np.arange(COUNT)[:, None] % 5
     x[2] *= 100
     arguments = compiled.graph, compiled.implementations
-    alone = [compare(*arguments, {"image": x[k]}, labels=labels[k], sample=k) for k in range(COUNT)]
-    side_by_side = compare_samples(*arguments, {"image": x}, labels=labels)
+    rows = [slice(k, k + 1) for k in range(COUNT)]
+    alone = [compare(*arguments, Samples({"image": x[k]}, None, labels[k], k.start))[0] for k in rows]
+    side_by_side = compare(*arguments, Samples({"image": x}, labels=labels))
     assert [timeless(one) for one in side_by_side] == [timeless(one) for one in alone]
     assert sum(cut.count for cut in side_by_side[2].cut[0].cuts) > sum(c.count for n in alone[1].cut for c in n.cuts)
     for one, other in zip(side_by_side, alone, strict=True):

@@ -16,7 +16,7 @@ from accel_models.flexasr.quantise import Quantised
 from ila_lang import Machine, run_fragment
 from ila_lang.language.sorts import MemSort
 from ilaverify.catalogue import backends, find_backends
-from ilaverify.comparison import compare
+from ilaverify.comparison import Samples, compare
 from ir_semantics.graph import Graph, run
 from ir_semantics.graph.types import Array
 from ir_semantics.onnx import import_model
@@ -112,7 +112,7 @@ def agree(model: Model, style: str, targets: list[str], costs: str, options: Opt
     for ran in run_compiled(found.graph, programs, x, DEVICES):
         if ran.executed is not None:
             np.testing.assert_array_equal(ran.value, claimed(programs[ran.number], ran.executed))
-    compared = compare(found.graph, programs, x, devices=DEVICES)
+    compared = compare(found.graph, programs, Samples.one(x), DEVICES)[0]
     for ran in run_samples(found.graph, programs, {"x": np.stack([sample["x"], x["x"]])}, DEVICES):
         if ran.number == found.graph.outputs["y"]:
             assert ran.value[-1].tobytes() == compared.results["y"].tobytes()

@@ -374,8 +374,7 @@ class _Writer(Words):
         with self.within(*around):
             self.block(nest[-1].body, inner)
         for register, before in kept.items():
-            name = self.names.ranges.get(register.name)
-            env[register] = self.summed(register, before, inner[register], env[register], index, count, name)
+            env[register] = self.summed(register, before, inner[register], env[register], index, count)
         self.last, self.active = outside
 
     def counted(self, index: str, count: str, extents: Sequence[Expr], counters: Sequence[Expr]) -> None:
@@ -391,14 +390,12 @@ class _Writer(Words):
         if any(v in self.indices and self.indices[v] == index for v in variables_of(*extents)):
             raise Unread(f"the number of values of {index} must be one for all of them")
 
-    def summed(
-        self, register: Expr, before: Expr, after: Expr, start: Expr, index: str, count: str, name: str | None
-    ) -> Expr:
+    def summed(self, register: Expr, before: Expr, after: Expr, start: Expr, index: str, count: str) -> Expr:
         """What a register holds after a loop that makes ``after`` of it, in which it is ``before``.
 
         It begins with 0, the largest of scores with less than each that is not masked.
         """
-        width = register.width
+        width, name = register.width, self.names.ranges.get(register.name)
         match after.op, after.args:
             case "ite", (test, larger, other) if other is before and test is before.slt(larger):
                 if width != 32 or not start.is_const or signed(start) > MASKED << 20:

@@ -23,9 +23,8 @@ def _claim(mapping: TensorMapping, parameters: Parameters) -> Claim:
 def _prove(mapping: TensorMapping, parameters: Parameters, discharger: Discharger, seconds: float = 10.0) -> Verdict:
     from bmc.prove import prove
 
-    shape, timeout = shape_of(parameters), discharger.timeout
     how: dict[str, Any] = {name: parameters[name] for name in ("data", "memory")}
-    verdict = prove(mapping, shape, **how, discharger=discharger, timeout=timeout, search_seconds=seconds)
+    verdict = prove(mapping, shape_of(parameters), **how, discharger=discharger, search_seconds=seconds)
     verdict.details["parameters"] = {**parameters, "data": verdict.claim.interpretations[0].value}
     return verdict
 

@@ -21,8 +21,7 @@ def _claim(mapping: TensorMapping, parameters: Parameters) -> Claim:
 def _prove(mapping: TensorMapping, parameters: Parameters, discharger: Discharger, seconds: float = 10.0) -> Verdict:
     from bmc.sums import prove
 
-    shape, timeout = shape_of(parameters), discharger.timeout
-    return prove(mapping, shape, discharger=discharger, timeout=timeout, search_seconds=seconds)
+    return prove(mapping, shape_of(parameters), discharger=discharger, search_seconds=seconds)
 
 
 def _regenerate(

@@ -45,7 +45,7 @@ def _linear(activation: str) -> Operator:
     name = "FlexASR linear" + ("" if plain else f" + {activation}")
     summary = "W x + b" if plain else f"{activation}(W x + b)"
     fragment = partial(linear.ir_fragment, None if plain else activation)
-    return derived(name, summary, _LAYER, _LAYER_EXAMPLE, fragment, _LAYER_NAMES)
+    return Operator(name, summary, _LAYER, derived(fragment, _LAYER_NAMES), _LAYER_EXAMPLE)
 
 
 def _pool(kind: str) -> Operator:
@@ -56,7 +56,8 @@ def _pool(kind: str) -> Operator:
     names = Names({"element": Leaf("x#", "code", "X", "b")}, ranges={} if kind == "max" else {"tensor_out": "Y"})
     lemma = pooling.pooling_lemma(kind)
     fragment = partial(pooling.ir_fragment, kind)
-    return derived(f"FlexASR {kind} pooling", summary, symbols, {"X": 1, "b": 3}, fragment, names, lemmas=(lemma,))
+    derivation = derived(fragment, names, lemmas=(lemma,))
+    return Operator(f"FlexASR {kind} pooling", summary, symbols, derivation, {"X": 1, "b": 3})
 
 
 _RECURRENT = {
@@ -118,7 +119,8 @@ def _step(kind: str, name: str, summary: str, result: str = "tensor_out") -> Ope
     symbols = {**_RECURRENT, **(_CELL if kind == "lstm" else {})}
     example: Example = {**_RECURRENT_EXAMPLE, **({"C": 1, "e_c": 0} if kind == "lstm" else {})}
     fragment = partial(recurrent.ir_fragment, kind)
-    return derived(f"FlexASR {name}", summary, symbols, example, fragment, _recurrent_names(kind), result=result)
+    derivation = derived(fragment, _recurrent_names(kind), result=result)
+    return Operator(f"FlexASR {name}", summary, symbols, derivation, example)
 
 
 def _rnn_steps() -> Operator:
@@ -128,7 +130,7 @@ def _rnn_steps() -> Operator:
     del symbols["e_h"], example["e_h"]
     fragment, names, growth = partial(recurrent.ir_fragment, "rnn"), _recurrent_names("rnn"), ("e_h", "U", "G")
     title, summary, note = "FlexASR RNN, T steps", "states after T steps", "G = T where U = 1"
-    return derived(title, summary, symbols, example, fragment, names, growth=growth, note=note)
+    return Operator(title, summary, symbols, derived(fragment, names, growth=growth), example, note)
 
 
 def _layer_norm() -> Operator:
@@ -164,7 +166,7 @@ def _layer_norm() -> Operator:
     example: Example = {"X": 1, "V": 4, "v": Fraction(1, 4), "G": Fraction(1, 4), "B": Fraction(1, 4), "b": 3}
     summary = "(x - mean) / sqrt(variance + 1e-5) gamma + beta"
     note = "No bound for a variance near 0, where 1 / sqrt has none, and for sums that wrap."
-    return derived("FlexASR layer norm", summary, symbols, example, layer_norm.ir_fragment, names, note=note)
+    return Operator("FlexASR layer norm", summary, symbols, derived(layer_norm.ir_fragment, names), example, note)
 
 
 def _attention() -> Operator:
@@ -202,7 +204,9 @@ def _attention() -> Operator:
         "No bound exists once the sum of exponentials reaches 4: with 5 equal scores it is 4.99, of which the divider "
         "sees 15/16, as it does of each exponential, and every weight becomes 1 instead of 1/5."
     )
-    return derived("FlexASR attention", "softmax(K q) K", symbols, example, attention.ir_fragment, names, note=note)
+    return Operator(
+        "FlexASR attention", "softmax(K q) K", symbols, derived(attention.ir_fragment, names), example, note
+    )
 
 
 POOLINGS: Mapping[str, Operator] = {kind: _pool(kind) for kind in ("max", "mean", "add")}

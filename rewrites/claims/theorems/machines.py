@@ -43,7 +43,7 @@ def _convolution(bits: int, bias: bool) -> Operator:
     name = f"HLSCNN conv2d, weights of {bits} bits" + (", bias" if bias else "")
     summary = "convolution" + (" plus bias" if bias else "")
     fragment = partial(convolution.ir_fragment, BY_WEIGHT_BITS[16]) if bits == 16 else convolution_8bit.ir_fragment
-    return derived(name, summary, symbols, example, fragment, names, note=note)
+    return Operator(name, summary, symbols, derived(fragment, names), example, note)
 
 
 _SHIFT = Leaf("by", "accumulator", "15")
@@ -68,7 +68,7 @@ def _dense() -> Operator:
     )
     note = "Exact. Without the conditions the result is that of integers modulo 2^32, then modulo 2^8."
     example: dict[str, Fraction | int] = {"K": 256, "B": 1 << 20, "Y": 127}
-    return derived("VTA dense", "shift(x w^T + b), cut", symbols, example, dense.ir_fragment, names, note=note)
+    return Operator("VTA dense", "shift(x w^T + b), cut", symbols, derived(dense.ir_fragment, names), example, note)
 
 
 def _elementwise(name: str, operation: str) -> Operator:
@@ -80,7 +80,7 @@ def _elementwise(name: str, operation: str) -> Operator:
     note = "Exact. An immediate is no other case than a second operand."
     fragment = partial(elementwise.ir_fragment, elementwise.OPERATIONS[operation])
     example: dict[str, Fraction | int] = {"A": 60, "Y": 120}
-    return derived(f"VTA {name}", f"{name} of words, as bytes", symbols, example, fragment, names, note=note)
+    return Operator(f"VTA {name}", f"{name} of words, as bytes", symbols, derived(fragment, names), example, note)
 
 
 CONVOLUTIONS: Mapping[int, Operator] = {bits: _convolution(bits, bias=False) for bits in (16, 8)}

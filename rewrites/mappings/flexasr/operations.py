@@ -6,7 +6,8 @@ these is left out.  SizeError is raised where FlexASR cannot hold the tensors, a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -34,18 +35,17 @@ def linear(x: Quantised, w: Quantised, b: Quantised, *, output_bias: int, activa
     wide, high = _filled(features, LANES), _filled(outputs, LANES * PE_COUNT)
     biases = {"bias_x": x.bias, "bias_w": w.bias, "bias_b": b.bias, "bias_y": output_bias}
     tensors = {"host_x": (x.codes, (rows, wide)), "host_w": (w.codes, (high, wide)), "host_b": (b.codes, (high,))}
-    return _program(LINEAR[activation], (rows, wide, high), biases, tensors, (rows, outputs), output_bias)
+    return _program(LINEAR[activation], (rows, wide, high), biases, tensors, _Result((rows, outputs), output_bias))
 
 
-def recurrent(
-    kind: str, x: Quantised, w: Quantised, u: Quantised, b: Quantised, c: Quantised, *, state_bias: int
-) -> Program:
+def recurrent(kind: str, operands: Sequence[Quantised], *, state_bias: int) -> Program:
     """The hidden states [T, H] of an "rnn", "gru" or "lstm" from zeros, as codes of AdaptivFloat bias ``state_bias``.
 
-    x is [T, I]; w [G H, I], u [G H, H], b and c [G H] stack the gates: r, z, n or i, f, g, o.  All states share
-    ``state_bias``: the cell state of an LSTM, too, is rounded to a code after every timestep.  The reset gate of a GRU
-    acts after the hidden product.
+    ``operands`` are x [T, I], w [G H, I], u [G H, H], b [G H] and c [G H]; all but x stack the gates: r, z, n or
+    i, f, g, o.  All states share ``state_bias``: the cell state of an LSTM, too, is rounded to a code after every
+    timestep.  The reset gate of a GRU acts after the hidden product.
     """
+    x, w, u, b, c = operands
     (rows, features), hidden, order = x.shape, u.shape[1], list(GATES[kind])
     wide, high, gates = _filled(features, LANES), _filled(hidden, LANES * PE_COUNT), len(order)
     stack = gates * hidden
@@ -55,9 +55,9 @@ def recurrent(
     for name, (tensor, inner) in extents.items():
         stacked = tensor.codes.reshape(gates, hidden, *tensor.shape[1:])[order]
         tensors[name] = stacked, (gates, high, *inner)
-    named = zip(("bias_x", "bias_w", "bias_u", "bias_b", "bias_c"), (x, w, u, b, c), strict=True)
+    named = zip(("bias_x", "bias_w", "bias_u", "bias_b", "bias_c"), operands, strict=True)
     biases = {name: tensor.bias for name, tensor in named} | {"bias_h": state_bias}
-    return _program(RECURRENT[kind], (rows, wide, high), biases, tensors, (rows, hidden), state_bias)
+    return _program(RECURRENT[kind], (rows, wide, high), biases, tensors, _Result((rows, hidden), state_bias))
 
 
 def pool(kind: str, x: Quantised) -> Program:
@@ -65,7 +65,7 @@ def pool(kind: str, x: Quantised) -> Program:
     rows, features = x.shape
     extents = rows, _filled(features, LANES)
     tensors = {"host_in": (x.codes, extents)}
-    return _program(POOLS[kind], extents, {}, tensors, (rows // 2, features), x.bias, "host_out")
+    return _program(POOLS[kind], extents, {}, tensors, _Result((rows // 2, features), x.bias, "host_out"))
 
 
 def layer_norm(x: Quantised, gamma: Quantised, beta: Quantised) -> Program:
@@ -77,7 +77,7 @@ def layer_norm(x: Quantised, gamma: Quantised, beta: Quantised) -> Program:
     row = x.shape[1:]
     _require(gamma=(gamma, row), beta=(beta, row))
     tensors = {"host_x": (x.codes, x.shape), "host_gamma": (gamma.codes, row), "host_beta": (beta.codes, row)}
-    return _program(LAYER_NORM, x.shape, biases, tensors, x.shape, x.bias)
+    return _program(LAYER_NORM, x.shape, biases, tensors, _Result(x.shape, x.bias))
 
 
 def attention(keys: Quantised, query: Quantised, *, output_bias: int, weight_bias: int = 3) -> Program:
@@ -92,7 +92,7 @@ def attention(keys: Quantised, query: Quantised, *, output_bias: int, weight_bia
     wide = _filled(features, LANES)
     biases = {"bias_x": keys.bias, "bias_query": query.bias, "bias_weights": weight_bias, "bias_y": output_bias}
     tensors = {"host_x": (keys.codes, (_filled(rows, LANES), wide)), "host_query": (query.codes, (wide,))}
-    return _program(ATTENTION, (rows, wide), biases, tensors, (features,), output_bias)
+    return _program(ATTENTION, (rows, wide), biases, tensors, _Result((features,), output_bias))
 
 
 def _require(**tensors: tuple[Quantised, tuple[int, ...]]) -> None:
@@ -106,22 +106,26 @@ def _filled(count: int, unit: int) -> int:
     return -(-count // unit) * unit
 
 
+@dataclass(frozen=True)
+class _Result:
+    """The tensor of a program's result, of which rows are whole vectors: its shape and AdaptivFloat bias."""
+
+    shape: tuple[int, ...]
+    bias: int
+    tensor: str = "host_y"
+
+    def read(self, tensors: Mapping[str, NDArray[Any]]) -> Quantised:
+        """The result among the tensors."""
+        rows = tensors[self.tensor].reshape(*self.shape[:-1], -1)
+        return Quantised(np.ascontiguousarray(rows[..., : self.shape[-1]]), self.bias)
+
+
 def _program(
     claim: MappingClaim,
     shape: tuple[int, ...],
     biases: Mapping[str, int],
     tensors: Mapping[str, tuple[NDArray[Any], tuple[int, ...]]],
-    result: tuple[int, ...],
-    bias: int,
-    name: str = "host_y",
+    result: _Result,
 ) -> Program:
-    """The mapping's program for a shape; the last axis of the result is read in whole vectors."""
-    return filled(claim, {**claim.mapping.sizes_for(shape), **biases}, tensors, _reader(name, result, bias))
-
-
-def _reader(name: str, shape: tuple[int, ...], bias: int) -> Callable[[Mapping[str, NDArray[Any]]], Quantised]:
-    def read(tensors: Mapping[str, NDArray[Any]]) -> Quantised:
-        rows = tensors[name].reshape(*shape[:-1], -1)
-        return Quantised(np.ascontiguousarray(rows[..., : shape[-1]]), bias)
-
-    return read
+    """The mapping's program for a shape."""
+    return filled(claim, {**claim.mapping.sizes_for(shape), **biases}, tensors, result.read)

@@ -12,6 +12,8 @@ bits before it joins the element.  How far that is from real numbers is a theore
 
 from __future__ import annotations
 
+from dataclasses import astuple, dataclass
+
 from accel_models.hlscnn.config import INPUT_SIZE, KERNEL_SIZE, OUTPUT_SIZE, channel_word
 from accel_models.hlscnn.driver import program_file, setup_commands
 from accel_models.hlscnn.layout import (
@@ -299,49 +301,62 @@ SAMPLES = (
 )
 
 
-def sizes_of(
-    filters: int,
-    channels: int,
-    height: int,
-    width: int,
-    kernel_h: int,
-    kernel_w: int,
-    stride_h: int,
-    stride_w: int,
-    weight_bits: int = 16,
-) -> dict[str, int]:
-    """Sizes for x [channels, height, width], w [filters, channels, kernel_h, kernel_w]; no bias, no relu.
+@dataclass(frozen=True)
+class Shape:
+    """Extents of x [channels, height, width] and w [filters, channels, kernel_h, kernel_w], and strides.
+
+    Raises SizeError where one is beyond HLSCNN's registers.
+    """
+
+    filters: int
+    channels: int
+    height: int
+    width: int
+    kernel_h: int
+    kernel_w: int
+    stride_h: int
+    stride_w: int
+
+    def __post_init__(self) -> None:
+        limits: tuple[tuple[str, int, int, int], ...] = (
+            ("Filters", self.filters, 1, 255),
+            ("Channels", self.channels, 1, 4095),
+            ("Height", self.height, 1, 1023),
+            ("Width", self.width, 1, 1023),
+            ("Kernel height", self.kernel_h, 1, min(255, self.height)),
+            ("Kernel width", self.kernel_w, 1, min(255, self.width)),
+            ("Vertical stride", self.stride_h, 1, 7),
+            ("Horizontal stride", self.stride_w, 1, 7),
+        )
+        for name, value, low, high in limits:
+            if not low <= value <= high:
+                raise SizeError(f"{name} of {self} must be {low} to {high}, not {value}; {_ADVICE}")
+
+    def __str__(self) -> str:
+        return f"shape {'x'.join(map(str, astuple(self)))} of an HLSCNN conv2d mapping"
+
+
+def sizes_of(*extents: int, weight_bits: int = 16) -> dict[str, int]:
+    """Sizes for a :class:`Shape`; no bias, no relu.
 
     Raises SizeError where one start of HLSCNN cannot hold the shape.
     """
-    same = BY_WEIGHT_BITS[weight_bits].coordinates == "same"
-    shape = "x".join(map(str, (filters, channels, height, width, kernel_h, kernel_w, stride_h, stride_w)))
-    where = f"shape {shape} of an HLSCNN conv2d mapping"
-    limits: tuple[tuple[str, int, int, int], ...] = (
-        ("Filters", filters, 1, 255),
-        ("Channels", channels, 1, 4095),
-        ("Height", height, 1, 1023),
-        ("Width", width, 1, 1023),
-        ("Kernel height", kernel_h, 1, min(255, height)),
-        ("Kernel width", kernel_w, 1, min(255, width)),
-        ("Vertical stride", stride_h, 1, 7),
-        ("Horizontal stride", stride_w, 1, 7),
-    )
-    for name, value, low, high in limits:
-        if not low <= value <= high:
-            raise SizeError(f"{name} of {where} must be {low} to {high}, not {value}; {_ADVICE}")
-    rows, columns = (height - kernel_h) // stride_h + 1, (width - kernel_w) // stride_w + 1
-    blocks = -(-channels // LANES)
-    pixels, weights = blocks * height * width, -(-filters * blocks * kernel_h * kernel_w * weight_bits // 16)
+    of = Shape(*extents)
+    rows, columns = (of.height - of.kernel_h) // of.stride_h + 1, (of.width - of.kernel_w) // of.stride_w + 1
+    blocks, same = -(-of.channels // LANES), BY_WEIGHT_BITS[weight_bits].coordinates == "same"
+    pixels = blocks * of.height * of.width
+    weights = -(-of.filters * blocks * of.kernel_h * of.kernel_w * weight_bits // 16)
     for name, used, room in (
         ("Weights", weights, SPAD_ENTRIES),
-        ("Outputs", -(-filters // LANES) * (height * width if same else rows * columns), SPAD_ENTRIES),
+        ("Outputs", -(-of.filters // LANES) * (of.height * of.width if same else rows * columns), SPAD_ENTRIES),
         ("Activations and weights", pixels + weights, SOC_ENTRIES),
     ):
         if used > room:
-            raise SizeError(f"{name} of {where} must fill at most {room} entries of 8 words, not {used}; {_ADVICE}")
-    values = (filters, channels, height, width, rows, columns, kernel_h, kernel_w, stride_h, stride_w)
-    return dict(zip(_NAMES, values, strict=True)) | {"bias": 0, "relu": 0}
+            raise SizeError(f"{name} of {of} must fill at most {room} entries of 8 words, not {used}; {_ADVICE}")
+    filters, channels, height, width, *window = astuple(of)
+    return dict(zip(_NAMES, (filters, channels, height, width, rows, columns, *window), strict=True)) | {
+        "bias": 0, "relu": 0,
+    }  # fmt: skip
 
 
 _ADVICE = "split the layer"

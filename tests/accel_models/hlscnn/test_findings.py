@@ -38,7 +38,7 @@ from rewrites.findings.hlscnn import (
     two_blocks,
     without_bias,
 )
-from rewrites.findings.hlscnn_layers import CODES, Layer, differs, layers, replayed, run_layer
+from rewrites.findings.hlscnn_layers import CODES, Layer, Most, differs, layers, replayed, run_layer
 from rewrites.findings.queries import prove, smallest_counterexample
 from rewrites.findings.search import simplest
 from tests.accel_models.hlscnn import oracle
@@ -65,7 +65,7 @@ READINGS = [
 
 @settings(max_examples=60, deadline=None)
 @given(
-    layers(filters=9, channels=9, rows=4, out_rows=3, codes=st.integers(-128, 127)),
+    layers(Most(filters=9, channels=9, rows=4, out_rows=3), codes=st.integers(-128, 127)),
     st.sampled_from(READINGS),
     st.dictionaries(st.tuples(st.integers(0, 3), st.integers(0, 7)), CODES, max_size=3),
 )
@@ -139,7 +139,7 @@ def test_the_result_is_not_the_rounded_convolution(rounding: Rounding) -> None:
     # two taps whose fractions add up to more than what is left of each
     options = replace(WGT_16BITS, tap_rounding=rounding, store_rounding=rounding, output_fraction=4)
     codes = st.integers(-2000, 2000)
-    strategy = layers(filters=1, channels=1, rows=2, kernel=2, stride=1, codes=codes, weights=codes)
+    strategy = layers(Most(filters=1, channels=1, rows=2, kernel=2, stride=1), codes=codes, weights=codes)
 
     def rounded_once(layer: Layer) -> dict[tuple[int, int], int]:
         rows, cols = layer.out_size
@@ -175,7 +175,7 @@ def test_old_contents_leak_where_the_first_tap_is_outside() -> None:
 
 
 @settings(max_examples=40, deadline=None)
-@given(layers(rows=4), st.integers(-100, 100))
+@given(layers(Most(rows=4)), st.integers(-100, 100))
 def test_nothing_leaks_in_valid_coordinates(layer: Layer, code: int) -> None:
     rows, cols = layer.out_size
     if layer.kernel_rows > layer.rows or layer.kernel_cols > layer.cols:
@@ -217,7 +217,7 @@ def test_a_reading_does_not_differ_from_itself(name: str) -> None:
 
 
 @settings(max_examples=40, deadline=None)
-@given(layers(rows=5, stride=3))
+@given(layers(Most(rows=5, stride=3)))
 def test_the_check_of_kernel_rows_repairs_the_end_too(layer: Layer) -> None:
     for right in (HlscnnOptions(), WGT_16BITS):
         assert run_layer(layer, replace(right, kernel_end="last")) == run_layer(layer, right)
@@ -240,7 +240,7 @@ def test_unsigned_bounds_are_harmless_for_the_right_output_size() -> None:
 @pytest.mark.parametrize("word", ["documented", "wide"])
 def test_other_layouts_of_channelcfg_are_refuted(word: str) -> None:
     other = HlscnnOptions(channel_word=word)  # type: ignore[arg-type]
-    strategy = layers(filters=9, channels=1, rows=1, kernel=1, stride=1)
+    strategy = layers(Most(filters=9, channels=1, rows=1, kernel=1, stride=1))
     layer = find_layer(strategy, differs(HlscnnOptions(), other, driver=HlscnnOptions()))
     # seven filters fit the three documented bits; the bit that is beyond the eight is enable_wb
     assert layer.filters == (8 if word == "documented" else 1)
@@ -262,7 +262,7 @@ def test_other_layouts_of_channelcfg_are_refuted(word: str) -> None:
         HlscnnOptions(), k)),
 )  # fmt: skip
 def test_readings_that_change_results(other: HlscnnOptions) -> None:
-    strategy = layers(filters=2, channels=3, rows=2, kernel=2, stride=2)
+    strategy = layers(Most(filters=2, channels=3, rows=2, kernel=2, stride=2))
     layer = find_layer(strategy, differs(HlscnnOptions(), other), shrink=False)
     if other.store_rounding != "truncate":
         assert layer.bias is not None  # sums of stored words are exact
@@ -271,7 +271,7 @@ def test_readings_that_change_results(other: HlscnnOptions) -> None:
 def test_the_fraction_of_partial_sums_changes_products_of_weights_of_16_bits_only() -> None:
     exact = {"psum_fraction": 21, "psum_bits": 37}
     small = st.integers(-3, 3)  # products of less than one unit of the partial sum
-    strategy = layers(filters=1, channels=3, rows=1, kernel=1, stride=1, codes=small, weights=small)
+    strategy = layers(Most(filters=1, channels=3, rows=1, kernel=1, stride=1), codes=small, weights=small)
     cut = replace(WGT_16BITS, tap_rounding="truncate")
     find_layer(strategy, differs(cut, replace(cut, **exact)), shrink=False)
     assert simplest(layers(), differs(HlscnnOptions(), HlscnnOptions(**exact)), examples=100) is None
@@ -290,5 +290,5 @@ def test_storing_one_lane_may_clear_the_others() -> None:
         before = {(0, lane): 1 for lane in range(8)}
         return len(run_layer(layer, options, before)) < 7
 
-    layer = find_layer(layers(rows=1, kernel=1, stride=1), clears)
+    layer = find_layer(layers(Most(rows=1, kernel=1, stride=1)), clears)
     assert len(run_layer(layer, HlscnnOptions(), {(0, lane): 1 for lane in range(8)})) >= 7

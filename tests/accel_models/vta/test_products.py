@@ -16,10 +16,11 @@ from accel_models.vta.model import vta
 from accel_models.vta.options import CHISEL, FSIM, HLS, PRESETS, VTA_ILA, VtaOptions
 from accel_models.vta.order.revisits import check_revisits
 from accel_models.vta.order.schedule import shuffled
-from accel_models.vta.products import _MicroOps, dense, dense_program, post_steps
+from accel_models.vta.products import _MicroOps, dense_program, post_steps
 from accel_models.vta.program import run
 from accel_models.vta.tiling import Blocks, Regions, dense_blocks, pack_tiles, pack_vectors, unpack_vectors
 from ila_lang import Machine
+from tests.accel_models.vta.dense import dense
 from tests.accel_models.vta.elementwise import elementwise, elementwise_program
 
 sizes = st.integers(1, 20)
@@ -51,7 +52,7 @@ def test_dense(
 ) -> None:  # fmt: skip
     x, weights = numbers(seed, rows, inputs), numbers(seed + 1, outputs, inputs)
     bias = numbers(seed + 2, outputs, kind=np.int32) if has_bias else None
-    program, plan = dense(x, weights, bias, shift=shift, relu=relu, clip=clip, options=options)
+    program, plan = dense(x, weights, bias, steps=post_steps(shift=shift, relu=relu, clip=clip), options=options)
     found = plan.result(run(program, Machine(vta(options)), options, shuffled(seed)))
     assert np.array_equal(found, reference(x, weights, bias, shift, relu, clip))
 
@@ -65,7 +66,7 @@ def test_blocked_dense(cut: Blocks, has_bias: bool, options: VtaOptions, seed: i
     rows, inputs, outputs = 4, 40, 33
     x, weights = numbers(seed, rows, inputs), numbers(seed + 1, outputs, inputs)
     bias = numbers(seed + 2, outputs, kind=np.int32) if has_bias else None
-    plan = dense_program(rows, inputs, outputs, has_bias=has_bias, steps=post_steps(shift=8), blocks=cut, start=100)
+    plan = dense_program((rows, inputs, outputs), has_bias=has_bias, steps=post_steps(shift=8), blocks=cut, start=100)
     tensors = {"input": pack_vectors(x), "weights": pack_tiles(weights)}
     if bias is not None:
         tensors["bias"] = pack_vectors(bias[None, :])
@@ -91,7 +92,7 @@ def test_products_do_not_wait_for_results(
     """Results that arrive late make no difference, and the static check says so."""
     x, weights = numbers(1, rows, inputs), numbers(2, outputs, inputs)
     bias = numbers(3, outputs, kind=np.int32) if has_bias else None
-    plan = dense_program(rows, inputs, outputs, has_bias=has_bias, steps=post_steps(shift=20), blocks=cut)
+    plan = dense_program((rows, inputs, outputs), has_bias=has_bias, steps=post_steps(shift=20), blocks=cut)
     tensors = {"input": pack_vectors(x), "weights": pack_tiles(weights)}
     if bias is not None:
         tensors["bias"] = pack_vectors(bias[None, :])
@@ -160,7 +161,7 @@ def test_a_matrix_without_steps_reaches_the_outputs() -> None:
 
 
 def test_a_product_that_fits_is_a_short_program() -> None:
-    plan = dense_program(64, 64, 64, steps=post_steps(shift=7))
+    plan = dense_program((64, 64, 64), steps=post_steps(shift=7))
     assert [type(x).__name__ for x in plan.instructions] == [
         "Load", "Load", "Load", "Gemm", "Gemm", "Alu", "Alu", "Alu", "Store", "Finish",
     ]  # fmt: skip
@@ -194,7 +195,7 @@ def test_large_products(shape: tuple[int, int, int]) -> None:
 
     rows, inputs, outputs = shape
     x, weights = numbers(1, rows, inputs), numbers(2, outputs, inputs)
-    program, plan = dense(x, weights, shift=9)
+    program, plan = dense(x, weights, steps=post_steps(shift=9))
     found = plan.result(run(program, Simulator(vta())))
     assert np.array_equal(found, reference(x, weights, None, 9, False, True))
 
@@ -218,7 +219,7 @@ def test_vectors_and_tiles(rows: int, columns: int, seed: int) -> None:
 
 
 def test_regions_do_not_overlap() -> None:
-    plan = dense_program(5, 40, 40, has_bias=True, start=1000)
+    plan = dense_program((5, 40, 40), has_bias=True, start=1000)
     spans = sorted((r.addr, r.addr + r.size) for r in plan.regions.values())
     assert spans[0][0] >= 1000
     assert all(a[1] <= b[0] for a, b in pairwise(spans))
@@ -234,25 +235,14 @@ X = np.zeros((2, 3), np.int8)
     ("act", "message"),
     [
         (lambda: post_steps(shift=32), "shift must be in 0 .. 31, not 32; accumulators have 32 bits"),
+        (lambda: dense_program((2, 0, 2)), "rows, inputs and outputs must be positive, not 2, 0 and 2"),
         (
-            lambda: dense(X, np.zeros((4, 2), np.int8)),
-            "x and weights must be matrices with as many columns, not of shapes (2, 3) and (4, 2); weights have one "
-            "row per output channel",
-        ),
-        (
-            lambda: dense(X, X, np.zeros(3, np.int32)),
-            "bias must have shape (2,), not (3,); it has one number per output",
-        ),
-        (lambda: dense(X, X.astype(np.int32)), "x and weights must be int8, not int8 and int32; quantise them"),
-        (lambda: dense(X, X, np.zeros(2, np.int64)), "bias must be int32, not int64; convert it"),
-        (lambda: dense_program(2, 0, 2), "rows, inputs and outputs must be positive, not 2, 0 and 2"),
-        (
-            lambda: dense_program(1 << 20, 16, 16),
+            lambda: dense_program((1 << 20, 16, 16)),
             "The tensors must fit in DRAM (16777216 bytes), but input would end at byte 16777248; compute the "
             "operation in parts",
         ),
         (
-            lambda: dense_program(1, 1, 1).program(input=b"", weights=bytes(256)),
+            lambda: dense_program((1, 1, 1)).program(input=b"", weights=bytes(256)),
             "input must have 16 bytes, not 0; pack it",
         ),
         (
@@ -273,7 +263,7 @@ def test_messages(act: Any, message: str) -> None:
 
 def test_the_published_ila_runs_assembled_programs() -> None:
     x, weights = numbers(1, 2, 17), numbers(2, 3, 17)
-    program, plan = dense(x, weights, shift=8, options=VTA_ILA)
+    program, plan = dense(x, weights, steps=post_steps(shift=8), options=VTA_ILA)
     assert np.array_equal(
         plan.result(run(program, Machine(vta(VTA_ILA)), VTA_ILA)), reference(x, weights, None, 8, False, True)
     )

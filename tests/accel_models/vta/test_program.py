@@ -13,9 +13,10 @@ from accel_models.mmio_program import ProgramError, format_reads
 from accel_models.vta.assembly import assemble
 from accel_models.vta.model import vta
 from accel_models.vta.options import FSIM, HLS, VTA_ILA
-from accel_models.vta.products import dense
+from accel_models.vta.products import post_steps
 from accel_models.vta.program import Program, format_program, parse_program, read_bytes, run, write_bytes
 from ila_lang import Machine, Simulator
+from tests.accel_models.vta.dense import dense
 
 TEXT = """{
  "comment": "adds 3 to four accumulators and stores their bytes",
@@ -77,7 +78,7 @@ def test_both_machines_run_programs_alike() -> None:
     source = np.random.default_rng(1)
     for _ in range(2):
         x, weights = (source.integers(-128, 128, (20, 20)).astype(np.int8) for _ in range(2))
-        program, plan = dense(x, weights, shift=6)
+        program, plan = dense(x, weights, steps=post_steps(shift=6))
         assert np.array_equal(plan.result(run(program, Machine(vta()))), plan.result(run(program, Simulator(vta()))))
 
 

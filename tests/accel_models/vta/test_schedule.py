@@ -88,7 +88,7 @@ def test_orders_are_reproducible_and_differ() -> None:
 
 
 def test_without_tokens_the_order_is_the_programs() -> None:
-    program = dense_program(2, 16, 16).program(VTA_ILA, input=bytes(32), weights=bytes(256))
+    program = dense_program((2, 16, 16)).program(VTA_ILA, input=bytes(32), weights=bytes(256))
     machine = Machine(vta(VTA_ILA))
     assert run_instructions(machine, program.words, VTA_ILA) == list(range(1, len(program.words) + 1))
 
@@ -300,8 +300,8 @@ def test_more_messages() -> None:
 # -- assembled programs are token-correct, and every token of theirs counts ----------------------------------
 
 plans = st.builds(
-    lambda rows, inputs, outputs, bias, cut: dense_program(
-        rows, 16 * inputs, 16 * outputs, has_bias=bias, steps=post_steps(shift=3), blocks=cut
+    lambda rows, inputs, outputs, bias, cut: dense_program((
+        rows, 16 * inputs, 16 * outputs), has_bias=bias, steps=post_steps(shift=3), blocks=cut
     ),
     st.integers(1, 5), st.integers(1, 4), st.integers(1, 4), st.booleans(),
     st.none() | st.builds(Blocks, st.integers(1, 3), st.integers(1, 2), st.integers(1, 2), st.integers(1, 2)),

@@ -164,7 +164,7 @@ HOST = Machine(vta())
 def test_assembled_products_have_these_fields(
     rows: int, inputs: int, outputs: int, has_bias: bool, cut: Blocks, start: int
 ) -> None:
-    plan = dense_program(rows, inputs, outputs, has_bias=has_bias, steps=post_steps(shift=3), blocks=cut, start=start)
+    plan = dense_program((rows, inputs, outputs), has_bias=has_bias, steps=post_steps(shift=3), blocks=cut, start=start)
     kinds = KINDS
     columns, depth = blocks_of(outputs), blocks_of(inputs)
     given_ = iter(plan.instructions[1:])

@@ -206,7 +206,7 @@ shapes = st.tuples(st.integers(1, 9), st.integers(1, 130), st.integers(1, 130))
 def test_assembled_products_follow_the_rules(
     shape: tuple[int, int, int], has_bias: bool, steps: bool, cut: Blocks
 ) -> None:
-    plan = dense_program(*shape, has_bias=has_bias, steps=post_steps(shift=20) if steps else (), blocks=cut)
+    plan = dense_program(shape, has_bias=has_bias, steps=post_steps(shift=20) if steps else (), blocks=cut)
     rules = {1: SINGLE, 2: DOUBLE}[cut.halves]
     assert tuple(retoken(plan.instructions, rules)) == plan.instructions
     without = [replace(x, pop_prev=False, pop_next=False, push_prev=False, push_next=False) for x in plan.instructions]
@@ -215,7 +215,7 @@ def test_assembled_products_follow_the_rules(
 
 @pytest.mark.parametrize("shape", [(2000, 256, 256), (3, 40000, 17), (64, 64, 64), (1, 5000, 300)])
 def test_products_that_are_cut_to_fit_follow_the_rules(shape: tuple[int, int, int]) -> None:
-    plan = dense_program(*shape)
+    plan = dense_program(shape)
     rules = DOUBLE if sum(x.opcode.name == "STORE" for x in plan.instructions) > 1 or _rounds(plan) > 1 else SINGLE
     assert tuple(retoken(plan.instructions, rules)) == plan.instructions
 
@@ -230,7 +230,7 @@ def _rounds(plan: TensorProgram) -> int:
 @pytest.mark.proof
 @pytest.mark.parametrize("options", [HLS, FSIM, CHISEL])
 def test_a_product_has_token_order(options: Any) -> None:
-    plan = dense_program(2, 20, 20, has_bias=True, steps=post_steps(shift=5), blocks=Blocks(2, 1, 1, 2))
+    plan = dense_program((2, 20, 20), has_bias=True, steps=post_steps(shift=5), blocks=Blocks(2, 1, 1, 2))
     verdict = prove_program(with_data(plan), options)
     assert verdict.status is Status.PROVED, verdict.reason
     assert all(o.discharged for o in verdict.obligations)
@@ -253,7 +253,7 @@ def test_elementwise_programs_have_token_order() -> None:
 @pytest.mark.proof
 @pytest.mark.slow
 def test_a_long_product_has_token_order() -> None:
-    verdict = prove_program(with_data(dense_program(2000, 256, 256)))
+    verdict = prove_program(with_data(dense_program((2000, 256, 256))))
     assert verdict.status is Status.PROVED, verdict.reason
 
 
@@ -266,7 +266,7 @@ def edited(change: Any) -> Program:
     return replace(program, words=tuple(encode(x) for x in instructions))
 
 
-PLAN = dense_program(1, 32, 32, steps=post_steps(shift=6), blocks=Blocks(1, 1, 1, 2))
+PLAN = dense_program((1, 32, 32), steps=post_steps(shift=6), blocks=Blocks(1, 1, 1, 2))
 
 
 def flags(number: int, **values: bool) -> Any:

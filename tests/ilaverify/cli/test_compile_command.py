@@ -24,7 +24,7 @@ from ilaverify import cli
 from ilaverify.catalogue import all_entries, backends, find_backends
 from ilaverify.cli.outcomes import chosen_entries
 from ilaverify.cli.run import lines_of
-from ilaverify.comparison import compare, distance, outputs_beside
+from ilaverify.comparison import Samples, compare, distance, outputs_beside
 from ilaverify.compilation import Request, claims_for, compile_model
 from ilaverify.datasets import dataset_of
 from ilaverify.errors import UsageError
@@ -86,7 +86,7 @@ def test_what_is_read_is_what_was_written(place: Path, tmp_path: Path) -> None:
 
 def test_a_run_stays_within_its_bounds(place: Path) -> None:
     compiled = read_compiled(place / "made", backends())
-    found = compare(compiled.graph, compiled.implementations, image())
+    found = compare(compiled.graph, compiled.implementations, Samples.one(image()))[0]
     assert found.first_outside is None and [n.inside for n in found.nodes] == [True, True]
     for node in found.nodes:
         assert node.own_bound is not None and node.given_bound is not None
@@ -108,7 +108,7 @@ def test_a_bound_without_a_theorem_of_its_operator_is_declared(
     compiled = read_compiled(place / "made", backends())
     for implementation in compiled.implementations.values():
         monkeypatch.setattr(type(implementation), "bounds", lambda *_: Bounds(1e9, None, theorem=theorem))
-    found = compare(compiled.graph, compiled.implementations, image())
+    found = compare(compiled.graph, compiled.implementations, Samples.one(image()))[0]
     assert [(node.known, node.inside) for node in found.nodes] == [("declared", True)] * 2
     assert found.nodes[0].as_json()["bound_on_given_operands_is"] is None
 
@@ -122,7 +122,7 @@ def test_a_faulty_device_leaves_the_bound(kind: str, place: Path) -> None:
             return _Flipped(ila) if ila.name == kind else super().of(ila)
 
     compiled = read_compiled(place / "made", backends())
-    found = compare(compiled.graph, compiled.implementations, image(), devices=Faulty())
+    found = compare(compiled.graph, compiled.implementations, Samples.one(image()), devices=Faulty())[0]
     outside = found.first_outside
     assert outside is not None and outside.operator.startswith(kind)
     assert outside.own > (outside.own_bound or 0.0)
@@ -227,7 +227,9 @@ def test_without_the_certificate_of_a_lemma_no_bound_is_stated(place: Path, tmp_
     damaged(tmp_path / "proofs", "lemma-hlscnn-requantise", "deleted")
     compiled = compiled_with(tmp_path / "proofs", place / "small.onnx")
     assert "there is no certificate" in compiled.proof.left_out["lemma-hlscnn-requantise"]
-    found = compare(compiled.graph, compiled.implementations, image(), certified=compiled.proof.certificates)
+    found = compare(
+        compiled.graph, compiled.implementations, Samples.one(image()), certified=compiled.proof.certificates
+    )[0]
     convolution, dense = found.nodes
     assert convolution.inside is None and dense.inside is True
     assert convolution.reason == "it would rest on lemma-hlscnn-requantise, which holds no certificate"
@@ -496,7 +498,7 @@ def test_a_run_needs_no_solvers(place: Path, tmp_path: Path) -> None:
 def test_a_chain_is_read_when_it_is_looked_at(place: Path, made: Path) -> None:
     changed_file(made, "chain.json", lambda content: content["explanations"].pop("rules"))
     compiled = read_compiled(made, backends())
-    assert compare(compiled.graph, compiled.implementations, image()).first_outside is None
+    assert compare(compiled.graph, compiled.implementations, Samples.one(image()))[0].first_outside is None
     with pytest.raises(ArtefactError, match="must have exactly the keys"):
         dict(compiled.proof.explanations)
     (chain,) = [c for c in check_compiled(compiled, entries(), place / "proofs") if c.what == "chain of rules"]
@@ -683,7 +685,7 @@ def test_run_as_json_with_onnxruntime(place: Path, tmp_path: Path, capsys: pytes
     assert code == 0 and told["schema"] == "ilaverify-run-3" and told["first_outside"] is None
     assert [o["operator"] for o in told["operators"]] == ["hlscnn.conv2d", "flexasr.linear"]
     compiled = read_compiled(place / "made", backends())
-    (host,) = compare(compiled.graph, compiled.implementations, image()).outputs
+    (host,) = compare(compiled.graph, compiled.implementations, Samples.one(image()))[0].outputs
     # the two references differ by binary32 roundings of sums of 144 products of numbers below 4
     assert abs(told["outputs"][0]["error"] - host.error) < 144 * 16 * 2.0**-23
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from reports.html.page import html_page
+from reports.html.page import Beside, html_page
 from tests.reports.html.html_browser import REQUIRED, Browser, browser, find_browser
 from tests.reports.html.html_examples import campaign, certificate, comparison, obligation, proved, refuted, times
 from tests.reports.outcome_examples import ALL, claim
@@ -50,9 +50,10 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     wide = comparison(64, 256, ((40, 200), (41, 203)))
     wide = replace(wide, device=tuple(f"0x{0:016x}" for _ in wide.device), ir=tuple(f"{v:0>18}" for v in wide.ir))
     text = html_page(
-        outcomes, comparisons={"false": comparison(), "wide": wide}, scaling=times(directory), source="From a test.",
+        outcomes,
+        Beside(comparisons={"false": comparison(), "wide": wide}, scaling=times(directory), source="From a test.",
         campaigns=[campaign(directory), replace(campaign(directory), name=LONG, property=LONG)],
-        versions={"ilaverify": "0.1.0"},
+        versions={"ilaverify": "0.1.0"}),
     )  # fmt: skip
     path = directory / "page.html"
     path.write_text(text, encoding="utf-8")

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reports.html.claims import EQUALITIES, INTERPRETATIONS, VERDICTS, Comparison, claim_view, window_of
-from reports.html.page import html_page
+from reports.html.page import Beside, html_page
 from reports.outcomes import NOT_RUN, ProofOutcome
 from smt_encodings.claims import Equality, Interpretation, Status
 from tests.reports.html.html_examples import (
@@ -117,7 +117,7 @@ METHODS = {
 
 
 def tree(*outcomes: ProofOutcome, **more: Any) -> Node:
-    return read(html_page(outcomes, **{"methods": METHODS, **more}))
+    return read(html_page(outcomes, Beside(**{"methods": METHODS, **more})))
 
 
 def verdicts(page: Node) -> dict[str, int]:
@@ -510,9 +510,9 @@ def hostile(text: str, tmp_path: Path) -> str:
         tmp_path, command=text, machine={text: text}, cells={"1x1": {text: {"seconds": 1.0, "answer": text}}}
     )
     return html_page(
-        [good, bad, unseen, replace(good, status=text)], comparisons={text: shown, text + "2": text},
+        [good, bad, unseen, replace(good, status=text)], Beside(comparisons={text: shown, text + "2": text},
         campaigns=[record], scaling=replace(measured, source=text), source=text, versions={text: text},
-        invariants={text + "2": {text: [text]}}, methods={text: (text, text)},
+        invariants={text + "2": {text: [text]}}, methods={text: (text, text)}),
     )  # fmt: skip
 
 
@@ -541,7 +541,7 @@ def test_any_text_stays_in_its_place(text: str) -> None:
 
 
 def test_what_cannot_be_seen_is_shown() -> None:
-    page = html_page([NASTY])
+    page = html_page([NASTY], Beside())
     assert r"\x00\x1b[31m\ud800\ufffe" in page and r"\u202e" in page
     assert all(c.isprintable() or c == "\n" for c in page)
     page.encode()
@@ -551,7 +551,7 @@ def test_what_cannot_be_seen_is_shown() -> None:
 
 
 def test_the_page_loads_nothing(tmp_path: Path) -> None:
-    text = html_page([proved(), refuted()], comparisons={"false": comparison()}, **everything(tmp_path))
+    text = html_page([proved(), refuted()], Beside(comparisons={"false": comparison()}, **everything(tmp_path)))
     page = read(text)
     for node in page.all():
         assert node.tag not in LOADING
@@ -564,7 +564,9 @@ def test_the_page_loads_nothing(tmp_path: Path) -> None:
 
 
 def test_the_page_is_sound_html(tmp_path: Path) -> None:
-    text = html_page([*ALL, proved("x y"), proved("x/y")], comparisons={"false": comparison()}, **everything(tmp_path))
+    text = html_page(
+        [*ALL, proved("x y"), proved("x/y")], Beside(comparisons={"false": comparison()}, **everything(tmp_path))
+    )
     assert text.startswith('<!DOCTYPE html>\n<html lang="en">')
     page = read(text)
     assert [len(page.all(tag)) for tag in ("main", "h1", "head", "footer")] == [1, 1, 1, 1]
@@ -593,14 +595,14 @@ def test_levels_of_headings_leave_none_out(tmp_path: Path) -> None:
 
 def test_the_same_run_gives_the_same_page(tmp_path: Path) -> None:
     def page() -> str:
-        return html_page([proved(), refuted()], comparisons={"false": comparison()}, **everything(tmp_path))
+        return html_page([proved(), refuted()], Beside(comparisons={"false": comparison()}, **everything(tmp_path)))
 
     assert page() == page()
 
 
 def test_a_missing_value_is_an_error_of_the_page() -> None:
     with pytest.raises(TypeError, match="a value of the page must be something, not None"):
-        html_page([proved()], versions={"z3": None})  # type: ignore[dict-item]
+        html_page([proved()], Beside(versions={"z3": None}))  # type: ignore[dict-item]
 
 
 def test_views_are_not_as_expected_without_a_proof() -> None:

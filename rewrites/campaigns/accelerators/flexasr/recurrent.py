@@ -65,7 +65,7 @@ def inputs_of(example: Example) -> list[Quantised]:
 
 def run_layer(cell: Cell, inputs: list[Quantised], state_bias: int, options: FlexAsrOptions | None = None) -> Quantised:
     """The hidden states [T, H] on FlexASR."""
-    return run_flexasr(recurrent(cell.name, *inputs, state_bias=state_bias), options)
+    return run_flexasr(recurrent(cell.name, inputs, state_bias=state_bias), options)
 
 
 def _evaluate(cell: Cell) -> Callable[[Example], Outcome]:

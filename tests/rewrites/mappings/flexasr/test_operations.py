@@ -96,7 +96,7 @@ def test_recurrent_layers(kind: str, sizes: tuple[int, int, int], bias: Any, see
     x = codes(rng, bias[0], timesteps, inputs, top=160)
     shapes = [(rows, inputs), (rows, hidden), (rows,), (rows,)]
     weights = tuple(codes(rng, b, *shape, top=160) for b, shape in zip(bias[1:], shapes, strict=False))
-    result = execute(recurrent(kind, x, *weights, state_bias=bias[5]))
+    result = execute(recurrent(kind, (x, *weights), state_bias=bias[5]))
     assert np.array_equal(result.codes, oracle.recurrent(kind, x, weights, bias[5]))
     assert (result.shape, result.bias) == ((timesteps, hidden), bias[5])
 
@@ -107,7 +107,7 @@ def test_recurrent_layers_are_near_the_real_ones(kind: str) -> None:
     rows = GATES[kind] * hidden
     x = normal(rng, 0.5, 4, 10)
     weights = [normal(rng, 0.3, *shape) for shape in ((rows, 10), (rows, hidden), (rows,), (rows,))]
-    result = execute(recurrent(kind, x, *weights, state_bias=3))
+    result = execute(recurrent(kind, (x, *weights), state_bias=3))
     real = getattr(reference, kind)(x.values, *(w.values for w in weights))
     real = real[0] if kind == "lstm" else real
     # Codes are off by 1.5 % on average, and the lines of sigmoid and tanh by at most 0.007 and 0.005.  Measured on 100
@@ -119,7 +119,7 @@ def test_an_lstm_with_a_partly_used_vector() -> None:
     rng, hidden = np.random.default_rng(4), 70  # one PE has two vectors, of which one is padding
     x, b = codes(rng, 2, 2, 20, top=160), codes(rng, 1, 4 * hidden)
     w, u = (codes(rng, 2, *s, top=160) for s in ((4 * hidden, 20), (4 * hidden, hidden)))
-    result = recurrent("lstm", x, w, u, b, b, state_bias=2).run(Simulator(flexasr()))
+    result = recurrent("lstm", (x, w, u, b, b), state_bias=2).run(Simulator(flexasr()))
     assert np.array_equal(result.codes, oracle.recurrent("lstm", x, (w, u, b, b), 2))
 
 
@@ -130,7 +130,7 @@ def test_weights_in_tables_give_the_same() -> None:
     x, b = codes(rng, 2, 2, 32, top=160), codes(rng, 1, 4 * 64)
     w, u = (Quantised(rng.choice(table, s), 2) for s in ((4 * 64, 32), (4 * 64, 64)))
     plain, packed = Simulator(flexasr()), Simulator(flexasr())
-    program = recurrent("lstm", x, w, u, b, b, state_bias=2)
+    program = recurrent("lstm", (x, w, u, b, b), state_bias=2)
     result = program.run(plain)
     packed.execute(looked_up(program.stream))
     assert packed.values["pe0_rnn_layer_sizing_is_cluster"]
@@ -144,7 +144,7 @@ def test_an_lstm_of_full_size() -> None:
     rng = np.random.default_rng(7)
     x, b = normal(rng, 0.5, 35, 256), normal(rng, 0.1, 1024, bias=0)
     w, u = (normal(rng, 0.05, 1024, 256, bias=0) for _ in "wu")
-    result = recurrent("lstm", x, w, u, b, b, state_bias=2).run(Simulator(flexasr()))
+    result = recurrent("lstm", (x, w, u, b, b), state_bias=2).run(Simulator(flexasr()))
     assert np.array_equal(result.codes, oracle.recurrent("lstm", x, (w, u, b, b), 2))
     assert 0.01 < np.abs(result.values).mean() < 0.9
 
@@ -248,11 +248,11 @@ def q(*shape: int) -> Quantised:
         ),
         (lambda: linear(q(0, 5), q(7, 5), q(7), output_bias=0), "Rows of shape 0x16x64"),
         (
-            lambda: recurrent("lstm", q(1, 16), q(64, 16), q(64, 17), q(64), q(64), state_bias=1),
+            lambda: recurrent("lstm", (q(1, 16), q(64, 16), q(64, 17), q(64), q(64)), state_bias=1),
             "w must have shape [68, 16], not [64, 16]; reshape or",
         ),
         (
-            lambda: recurrent("gru", q(1, 16), q(48, 16), q(48, 16), q(48), q(47), state_bias=1),
+            lambda: recurrent("gru", (q(1, 16), q(48, 16), q(48, 16), q(48), q(47)), state_bias=1),
             "c must have shape [48], not [47]; reshape or",
         ),
         (lambda: pool("max", q(3, 4)), "Rows of shape 3x16 of a FlexASR pooling mapping must be even, not 3"),

@@ -12,7 +12,7 @@ import pytest
 import bmc.prove
 from accel_models.vta.isa import AluOp
 from accel_models.vta.model import vta
-from accel_models.vta.products import dense
+from accel_models.vta.products import post_steps
 from accel_models.vta.program import run
 from ila_lang import Expr, Machine, const
 from ila_lang.mapping import SizeError, TensorMapping
@@ -20,6 +20,7 @@ from rewrites.mappings.vta import dense as dense_module
 from rewrites.mappings.vta.dense import DEPTH, SHIFT, dense_mapping
 from rewrites.mappings.vta.programs import ROWS, micro_op
 from smt_encodings.claims import Status
+from tests.accel_models.vta.dense import dense
 from tests.rewrites.mappings.mapping_checks import require_proved, require_refuted, require_unproved, slow_but
 from tests.rewrites.mappings.vta.faults import Change, Faulty, faulty, given, left_out, micro_ops, twice
 from tests.rewrites.mappings.vta.test_elementwise import ran
@@ -107,5 +108,5 @@ def test_the_program_computes_what_that_with_tokens_and_numpy_do() -> None:
     ours = ran(mapping, sizes, tensors)
     wanted = np.clip((x.astype(np.int32) @ w.astype(np.int32).T + b) >> 8, -128, 127).astype(np.int8)
     assert np.array_equal(ours, wanted)
-    program, layout = dense(x, w, b, shift=8)
+    program, layout = dense(x, w, b, steps=post_steps(shift=8))
     assert np.array_equal(ours, layout.result(run(program, Machine(vta()))))
