@@ -175,19 +175,3 @@ ACT_VECTOR_WORDS = tuple(
     )
     for first in (0, 16)
 )
-
-
-def pack_unit(**values: int) -> int:
-    """The configuration word of a unit, regions 7 .. B; see :data:`UNIT_WORD`."""
-    return UNIT_WORD.pack(**values)
-
-
-def pack_large_manager(num_vector: Mapping[int, int], base: Mapping[int, int]) -> int:
-    """The large manager word from strides and bases by entry (0..3); other entries are 0."""
-    strides = {f"num_vector_{i}": n for i, n in num_vector.items()}
-    return LARGE_MANAGER_WORD.pack(**strides, **{f"base_large_{i}": b for i, b in base.items()})
-
-
-def pack_small_manager(base: Mapping[int, int]) -> int:
-    """The small manager word from bases by entry (0..7); other entries are 0."""
-    return SMALL_MANAGER_WORD.pack(**{f"base_small_{i}": b for i, b in base.items()})

@@ -90,15 +90,10 @@ def prove_rule(rule: ScalarRule, discharger: Discharger | None = None) -> Verdic
     return surviving(verdict, lambda: survey(rule))
 
 
-def proved_by(rule: ScalarRule, interpretation: Interpretation, discharger: Discharger) -> bool:
-    """Whether one interpretation proves a rule; no values are tried before, and no health check follows."""
-    return _Attempt(rule, discharger).climb(interpretation)[0]
-
-
 def proof_of(rule: ScalarRule, discharger: Discharger) -> tuple[Status, str]:
-    """What solvers say of a rule, as :func:`proved_by`, in the first interpretation that proves it; else UNKNOWN.
+    """What solvers say of a rule in the first interpretation that proves it; else UNKNOWN.
 
-    Its lemmas are taken as proved.
+    No values are tried before, and no health check follows.  Its lemmas are taken as proved.
     """
     for interpretation in interpretations_of(rule):
         attempt = _Attempt(rule, discharger)

@@ -178,13 +178,6 @@ class EGraph:
             self._facts[number] = self._analysis.make(symbol, [self._facts[c] for c in classes])
         return number
 
-    def add_term(self, whole: Term) -> int:
-        """The number of a term."""
-        numbers: dict[Term, int] = {}
-        for at in whole.below():
-            numbers[at] = self.add(at.symbol, [numbers[o] for o in at.operands])
-        return numbers[whole]
-
     def lookup(self, symbol: Symbol, operands: Sequence[int] = ()) -> int | None:
         """The class of a symbol applied to classes, or None where there is none yet. Adds nothing."""
         number = self._canonical.get((symbol, tuple(map(self.find, operands))))

@@ -6,7 +6,6 @@ from random import Random
 
 from hypothesis import given, settings
 
-from accel_models.flexasr.config import pack_unit
 from accel_models.flexasr.layout import (
     LARGE_BASE,
     SMALL_BASE,
@@ -20,6 +19,7 @@ from accel_models.flexasr.model import flexasr
 from accel_models.vta.isa import encode
 from accel_models.vta.model import vta
 from ila_lang import CommandError, CommandStream, Ila, Machine
+from tests.accel_models.flexasr.words import pack_unit
 from tests.accel_models.test_fast_simulation import RANDOMS, Pair, always_native, vta_instruction  # noqa: F401
 
 PE_BUFFERS = [PeRegion.WEIGHT, PeRegion.INPUT, PeRegion.ACT_BUFFER]

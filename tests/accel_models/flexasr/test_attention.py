@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accel_models.flexasr import functions
-from accel_models.flexasr.config import pack_large_manager, pack_small_manager, pack_unit
 from accel_models.flexasr.model import flexasr
 from accel_models.flexasr.options import FlexAsrOptions
 from accel_models.flexasr.units.attention import attention_starts
 from ila_lang import Machine, Simulator, child_differs, compile_function, compile_terms
 from tests.accel_models.flexasr.port import LARGE, SMALL, read, reset, write
+from tests.accel_models.flexasr.words import pack_large_manager, pack_small_manager, pack_unit
 
 START = 0x33000050
 BIASES = (1, 2, 0, 3)  # matrix, query, weights, result

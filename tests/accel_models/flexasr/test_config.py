@@ -6,15 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accel_models.flexasr.config import (
-    LARGE_MANAGER_WORD,
-    SMALL_MANAGER_WORD,
-    UNIT_WORD,
-    ConfigWord,
-    pack_large_manager,
-    pack_small_manager,
-    pack_unit,
-)
+from accel_models.flexasr.config import LARGE_MANAGER_WORD, SMALL_MANAGER_WORD, UNIT_WORD, ConfigWord
 from accel_models.flexasr.layout import (
     LARGE_BASE,
     Region,
@@ -27,6 +19,7 @@ from accel_models.flexasr.layout import (
 )
 from accel_models.flexasr.model import flexasr
 from ila_lang import BOOL, bv, compile_terms, const, substitute, true, var
+from tests.accel_models.flexasr.words import pack_large_manager, pack_small_manager, pack_unit
 
 WORDS = [UNIT_WORD, LARGE_MANAGER_WORD, SMALL_MANAGER_WORD]
 

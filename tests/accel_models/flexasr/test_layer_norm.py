@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accel_models.flexasr.config import pack_large_manager, pack_small_manager, pack_unit
 from accel_models.flexasr.functions import inv_sqrt
 from accel_models.flexasr.model import flexasr
 from accel_models.flexasr.numerics import encode, value_of
 from accel_models.flexasr.options import RECORDED_SIMULATOR, FlexAsrOptions
 from ila_lang import Machine, bv, child_differs, compile_function, compile_terms, run_on_arrays, var
 from tests.accel_models.flexasr.port import LARGE, SMALL, read, recorded, replay, write
+from tests.accel_models.flexasr.words import pack_large_manager, pack_small_manager, pack_unit
 
 PROGRAMS = recorded("layer_norm")
 START = 0x33000030

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accel_models.flexasr import numerics
-from accel_models.flexasr.config import pack_large_manager, pack_unit
 from accel_models.flexasr.model import flexasr
 from accel_models.flexasr.options import RECORDED_SIMULATOR, FlexAsrOptions
 from ila_lang import CommandError, Machine, compile_function, compile_terms, show_ila
 from tests.accel_models.flexasr.port import LARGE, read, recorded, replay, write
+from tests.accel_models.flexasr.words import pack_large_manager, pack_unit
 
 PROGRAMS = recorded("reduce")
 START = 0x33000020

@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from accel_models.flexasr.config import pack_large_manager, pack_unit
 from accel_models.flexasr.model import flexasr
 from accel_models.flexasr.program import parse_program, run, write_program
 from accel_models.mmio_program import Program, ProgramCommand, ProgramError, format_reads
 from ila_lang import Machine
+from tests.accel_models.flexasr.words import pack_large_manager, pack_unit
 
 MANAGER, CONFIG, START = "0x33400010", "0x33800010", "0x33000020"
 PADDING_CONFIG, PADDING_START = "0x33a00010", "0x33000040"

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accel_models.flexasr.config import pack_large_manager, pack_unit
 from accel_models.flexasr.model import flexasr
 from accel_models.flexasr.options import RECORDED_SIMULATOR, FlexAsrOptions
 from ila_lang import Machine, child_differs, run_on_arrays
 from tests.accel_models.flexasr.port import recorded, replay, write
+from tests.accel_models.flexasr.words import pack_large_manager, pack_unit
 
 PROGRAMS = recorded("zero_padding")
 START = 0x33000040

@@ -18,9 +18,9 @@ from accel_models.vta.order.revisits import check_revisits
 from accel_models.vta.order.schedule import shuffled
 from accel_models.vta.products import _MicroOps, dense_program, post_steps
 from accel_models.vta.program import run
-from accel_models.vta.tiling import Blocks, Regions, dense_blocks, pack_tiles, pack_vectors, unpack_vectors
+from accel_models.vta.tiling import Blocks, Regions, dense_blocks, unpack_vectors
 from ila_lang import Machine
-from tests.accel_models.vta.dense import dense
+from tests.accel_models.vta.dense import dense, pack_tiles, pack_vectors
 from tests.accel_models.vta.elementwise import elementwise, elementwise_program
 
 sizes = st.integers(1, 20)

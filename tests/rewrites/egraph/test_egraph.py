@@ -28,6 +28,7 @@ from rewrites.egraph import (
     term,
 )
 from rewrites.egraph.explanation import Congruence, Line
+from tests.rewrites.egraph.adding import add_term
 
 ARITY = {"a": 0, "b": 0, "c": 0, "g": 1, "f": 2}
 SYMBOLS = {name: Symbol(name, (), "t") for name in ARITY}
@@ -44,7 +45,7 @@ def f(x: Term, y: Term) -> Term:
 
 
 def equate(egraph: EGraph, left: Term, right: Term) -> bool:
-    a, b = egraph.add_term(left), egraph.add_term(right)
+    a, b = add_term(egraph, left), add_term(egraph, right)
     return egraph.merge(a, b, AXIOM, Substitution.of({"x": a, "y": b}, {}))
 
 
@@ -107,14 +108,14 @@ def test_it_is_the_congruence_closure_and_every_equality_is_explained(
             axioms.append((left, right))
             equate(egraph, left, right)
         else:
-            egraph.add_term(left)
-            egraph.add_term(right)
+            add_term(egraph, left)
+            add_term(egraph, right)
         if rebuilt:
             egraph.rebuild()
     egraph.rebuild()
     terms = list(dict.fromkeys(t for left, right, *_ in actions for x in (left, right) for t in x.below()))
     expected = naive_closure(terms, axioms)
-    numbers = {t: egraph.add_term(t) for t in terms}
+    numbers = {t: add_term(egraph, t) for t in terms}
     sides = ground(axioms)
     assert all(egraph.term(number) is t for t, number in numbers.items())
     for x, y in itertools.combinations(terms, 2):
@@ -131,14 +132,14 @@ def test_it_is_the_congruence_closure_and_every_equality_is_explained(
 
 def test_nothing_is_explained_that_is_not_equal() -> None:
     egraph = EGraph()
-    a, b = egraph.add_term(A), egraph.add_term(B)
+    a, b = add_term(egraph, A), add_term(egraph, B)
     with pytest.raises(EGraphError, match="only equal e-nodes have an explanation; 0 and 1 are in different classes"):
         egraph.explain(a, b)
 
 
 def test_a_term_equals_itself_without_a_line() -> None:
     egraph = EGraph()
-    a = egraph.add_term(g(A))
+    a = add_term(egraph, g(A))
     explanation = egraph.explain(a, a)
     assert explanation.lines == ()
     check_explanation(explanation, g(A), g(A), ground([]))
@@ -150,7 +151,7 @@ def test_shared_lines_keep_explanations_small() -> None:
     for _ in range(200):
         left, right = f(left, left), f(right, right)
     egraph = EGraph()
-    numbers = egraph.add_term(left), egraph.add_term(right)
+    numbers = add_term(egraph, left), add_term(egraph, right)
     equate(egraph, A, B)
     egraph.rebuild()
     explanation = egraph.explain(*numbers)
@@ -164,7 +165,7 @@ def test_shared_lines_keep_explanations_small() -> None:
 def test_a_long_chain_of_equalities_is_explained() -> None:
     egraph = EGraph()
     axioms = []
-    start, at = egraph.add_term(A), A
+    start, at = add_term(egraph, A), A
     end = start
     for _ in range(3000):
         axioms.append((at, g(at)))
@@ -184,7 +185,7 @@ def proof() -> tuple[Explanation, Term, Term]:
     """f(a, g(a)) = f(c, g(c)), by a = b and b = c."""
     egraph = EGraph()
     start, end = f(A, g(A)), f(C, g(C))
-    numbers = egraph.add_term(start), egraph.add_term(end)
+    numbers = add_term(egraph, start), add_term(egraph, end)
     equate(egraph, A, B)
     equate(egraph, C, B)
     egraph.rebuild()
@@ -387,7 +388,7 @@ def test_unknown_operands_are_refused() -> None:
     for wrong in (-1, 1):
         with pytest.raises(EGraphError, match=r"must be numbers of e-nodes, not \[-?1\]"):
             egraph = EGraph()
-            egraph.add_term(A)
+            add_term(egraph, A)
             egraph.add(SYMBOLS["g"], [wrong])
 
 
@@ -409,8 +410,8 @@ def test_facts_are_those_of_a_fixed_point(actions: list[tuple[Term, Term, bool, 
         if merged:
             equate(egraph, left, right)
         else:
-            egraph.add_term(left)
-            egraph.add_term(right)
+            add_term(egraph, left)
+            add_term(egraph, right)
         if rebuilt:
             egraph.rebuild()
     egraph.rebuild()

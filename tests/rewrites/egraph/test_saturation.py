@@ -46,6 +46,7 @@ from rewrites.egraph import (
     to_graph,
     typing,
 )
+from tests.rewrites.egraph.adding import add_term
 
 
 def untyped(name: str, types: Sequence[Hashable], attributes: Sequence[tuple[str, Hashable]]) -> Hashable:
@@ -228,7 +229,7 @@ def test_substitutions_outside_of_a_rule_are_refused() -> None:
     with pytest.raises(EGraphError, match="there is no rule shrink with the certificate sha256:old"):
         sides(Rule("shrink", "sha256:old"), Substitution.of({"x": x}, {"v": 2}))
     egraph = EGraph()
-    leaf = egraph.add_term(x)
+    leaf = add_term(egraph, x)
     tops = [egraph.add(*attributed(v, leaf)) for v in (0, 2, 3)]
     assert [len(list(rule.matches(egraph, t))) for t in tops] == [0, 1, 0]
 

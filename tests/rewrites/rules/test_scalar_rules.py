@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from chc.scalar_rules.prove import interpretations_of, prove_rule, proved_by
+from chc.scalar_rules.prove import interpretations_of, prove_rule
 from chc.scalar_rules.rule import Counterexample, ScalarRule
 from chc.scalar_rules.search import find_counterexample, points, replay
 from docs.tables import RULES_PAGE, Entry, scalar_entries
@@ -17,6 +17,7 @@ from ir_semantics.scalars.terms import constant, is_finite, variable
 from rewrites.rules.scalar import catalogue as scalar_rules
 from smt_encodings.claims import Interpretation, Status
 from smt_encodings.discharge import Discharger
+from tests.chc.scalar_rules.attempts import proved_by
 
 ENTRIES = scalar_entries()
 WRONG = [r for row in scalar_rules.ROWS for r in [*([row.wrong] if row.wrong else []), *row.still_wrong]]

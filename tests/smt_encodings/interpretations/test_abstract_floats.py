@@ -17,7 +17,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from chc.scalar_rules.prove import proved_by
 from chc.scalar_rules.rule import ScalarRule
 from chc.scalar_rules.search import find_counterexample, points
 from ila_lang import BvSort, Expr, postorder
@@ -33,6 +32,7 @@ from smt_encodings.discharge import Discharger
 from smt_encodings.environment import fresh_symbols
 from smt_encodings.interpretations import AbstractFloats, CannotInterpret
 from smt_encodings.solvers import z3 as solver_z3
+from tests.chc.scalar_rules.attempts import proved_by
 
 SMALL, WIDE = float_format(3, 4), float_format(4, 5)
 x, y, z = variable("x"), variable("y"), variable("z")
