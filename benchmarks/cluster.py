@@ -22,7 +22,7 @@ from typing import Any
 
 import psutil
 
-from benchmarks.table3 import RESULTS, machine
+from benchmarks.record import write
 from ilaverify.catalogue import all_entries
 from ilaverify.identity import read_provers
 from ilaverify.proving.cluster import Cluster
@@ -51,15 +51,12 @@ def main() -> int:
         sizes = sizes_of(runs[-1]["claims"], store)
         empty = empty_tasks(cluster)
     content = {
-        "command": "python -m benchmarks.cluster",
-        "machine": machine(),
         "claims": names,
         "runs": [run | {"claims": None} for run in runs],
         "empty": empty,
         "sizes": sizes,
     }
-    (RESULTS / "cluster.json").write_text(json.dumps(content, indent=2) + "\n")
-    (RESULTS / "cluster.md").write_text(markdown(content))
+    write("cluster", content, markdown(content))
     return 0
 
 

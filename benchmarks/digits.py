@@ -17,14 +17,13 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.table3 import RESULTS, machine
+from benchmarks.record import recorded, write
 from examples.digits import as_input, load
 from examples.digits.train import FILE
 from ilaverify.catalogue import all_entries, find_backends
@@ -181,7 +180,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.print:
             print(json.dumps(measure(options.print, proofs)))
             return 0
-        rows = {row["row"]: row for row in _recorded().get("rows", [])} if options.row else {}
+        rows = {row["row"]: row for row in recorded("digits")["rows"]} if options.row else {}
         for name in chosen:
             command = [sys.executable, "-m", "benchmarks.digits", "--print", name, "--proofs", str(proofs)]
             one_thread = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}  # read when NumPy is loaded
@@ -192,29 +191,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _recorded() -> dict[str, Any]:
-    path = RESULTS / "digits.json"
-    return json.loads(path.read_text()) if path.exists() else {}
-
-
 def _write(rows: Mapping[str, Any]) -> None:
-    packages = {n: version(n) for n in ("onnx", "onnxruntime")}
     content = {
-        "command": "python -m benchmarks.digits",
-        "machine": machine() | packages,
         "images": len(load().test_labels),
         "host": host_row(),
         "rows": [rows[name] for name in ROWS if name in rows],
     }
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "digits.json").write_text(json.dumps(content, indent=2) + "\n")
     lines = ["# A trained network on the accelerators", "", *(__doc__ or "").strip().splitlines()[2:], ""]
-    lines += [
-        "What it means, and what not: docs/reference/digits.md.  Machine and versions: digits.json.",
-        "",
-        *table(content),
-    ]
-    (RESULTS / "digits.md").write_text("\n".join(lines) + "\n")
+    where = "What it means, and what not: docs/reference/digits.md.  Machine and versions: digits.json."
+    write("digits", content, "\n".join([*lines, where, "", *table(content)]), ["onnx", "onnxruntime"])
 
 
 def table(content: Mapping[str, Any]) -> list[str]:

@@ -12,13 +12,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 import onnx
 
-from benchmarks.table3 import RESULTS, machine
+from benchmarks.record import write
 from examples.models.applications import APPLICATIONS
 from examples.models.shipped import SHIPPED, shipped
 from ir_semantics.graph import Graph, run
@@ -98,11 +97,7 @@ def main() -> int:
         done = subprocess.run(command, env=one_thread, capture_output=True, text=True, check=True)
         rows.append(json.loads(done.stdout))
         print(rows[-1], flush=True)
-    packages = {n: version(n) for n in ("onnx", "onnxruntime")}
-    content = {"command": "python -m benchmarks.networks", "machine": machine() | packages, "rows": rows}
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "networks.json").write_text(json.dumps(content, indent=2) + "\n")
-    (RESULTS / "networks.md").write_text(markdown(rows))
+    write("networks", {"rows": rows}, markdown(rows), ["onnx", "onnxruntime"])
     return 0
 
 

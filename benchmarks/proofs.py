@@ -16,7 +16,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from benchmarks.table3 import RESULTS, machine
+from benchmarks.record import RESULTS, write
 
 JOBS = "2"
 TARGETS = {
@@ -67,13 +67,8 @@ def main() -> int:
     mappings = [c for c in claims if c["kind"] == "mapping" and c["status"] == "PROVED"]
     rows = [{k: c[k] for k in ("name", "method", "obligations", "seconds")} for c in mappings]
     counts = Counter(f"{c['kind']} {c['status']}" for c in claims)
-    RESULTS.mkdir(exist_ok=True)
-    record = {
-        "command": "python -m benchmarks.proofs", "machine": machine(), "jobs": int(JOBS), "totals": totals,
-        "claims": dict(sorted(counts.items())), "mappings": rows,
-    }  # fmt: skip
-    (RESULTS / "proofs.json").write_text(json.dumps(record, indent=2) + "\n")
-    (RESULTS / "proofs.md").write_text(show(totals, rows, counts))
+    record = {"jobs": int(JOBS), "totals": totals, "claims": dict(sorted(counts.items())), "mappings": rows}
+    write("proofs", record, show(totals, rows, counts))
     draw(rows, RESULTS / "proofs.svg")
     return 0 if all(t["exit"] == 0 for t in totals.values()) else 1
 

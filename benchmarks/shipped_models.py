@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.table3 import RESULTS, machine
+from benchmarks.record import page, recorded, write
 from examples.models.shipped import SHIPPED
 
 TARGETS = "hlscnn,flexasr"
@@ -84,18 +84,13 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("proofs", type=Path, help="certificates of ilaverify prove --target hlscnn,flexasr -o PROOFS")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(SHIPPED)}; default: all")
     options = parser.parse_args(arguments)
-    place = RESULTS / "shipped_models.json"
-    known = json.loads(place.read_text())["rows"] if place.exists() else []
-    rows = {row["name"]: row for row in known}
+    rows = {row["name"]: row for row in recorded("shipped_models")["rows"]}
     for name in options.names or SHIPPED:
         rows[name] = measure(name, options.proofs)
         print(json.dumps(rows[name]), flush=True)
         ordered = [rows[n] for n in SHIPPED if n in rows]
-        content = {"command": "python -m benchmarks.shipped_models PROOFS", "machine": machine(), "rows": ordered}
-        place.write_text(json.dumps(content, indent=2) + "\n")
-        note = "\n".join((__doc__ or "").strip().splitlines()[2:])
-        text = f"# Shipped networks\n\n{note}\n\nMachine and versions: shipped_models.json.\n\n{table(ordered)}\n"
-        (RESULTS / "shipped_models.md").write_text(text)
+        text = page("shipped_models", "Shipped networks", __doc__, table(ordered))
+        write("shipped_models", {"command": "python -m benchmarks.shipped_models PROOFS", "rows": ordered}, text)
     return int(any(row["beyond"] for row in rows.values()))
 
 

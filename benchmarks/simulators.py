@@ -6,7 +6,6 @@ the words that they read.  The first run, for which code is compiled or found in
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -23,7 +22,7 @@ from accel_models.flexasr.model import flexasr
 from accel_models.flexasr.quantise import Quantised, quantise
 from accel_models.hlscnn.model import hlscnn
 from accel_models.vta.model import vta
-from benchmarks.table3 import RESULTS, machine
+from benchmarks.record import write
 from ila_lang import CommandStream, Ila, Machine, Simulator
 from rewrites.mappings.flexasr.operations import attention, layer_norm, linear, pool, recurrent
 from rewrites.mappings.hlscnn.operations import conv2d
@@ -276,15 +275,11 @@ def main() -> int:
     }
     startup = startup_seconds()
     content = {
-        "command": "python -m benchmarks.simulators",
-        "machine": machine(),
         "rows": rows,
         "memory_mib": memory,
         "startup_seconds": startup,
     }
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "simulators.json").write_text(json.dumps(content, indent=2) + "\n")
-    (RESULTS / "simulators.md").write_text(markdown(content))
+    write("simulators", content, markdown(content))
     print(f"memory {memory}, start-up {startup:.2f} s")
     return 0
 

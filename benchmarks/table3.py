@@ -15,9 +15,6 @@ across machines mean little.  ``--limit`` changes the limit, ``--shapes`` the ro
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import platform
 import subprocess
 import sys
 import time
@@ -25,7 +22,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-RESULTS = Path(__file__).parent / "results"
+from benchmarks.record import RESULTS, write
+
 SHAPES = ("2x16", "4x16", "4x32", "8x64", "16x64", "64x256")
 COLUMNS = ("BMC", "BMC bits", "BMC arrays", "CHC fixed", "CHC symbolic")
 PAPER = {
@@ -89,14 +87,6 @@ def measure(argv: Sequence[str], limit: float) -> dict[str, Any]:
     return {"seconds": round(seconds, 2), "answer": answer, "exit": process.returncode}
 
 
-def machine() -> dict[str, str]:
-    """What the figures were measured on and with."""
-    from importlib.metadata import version
-
-    packages = {n: version(n) for n in ("z3-solver", "cvc5", "pysmt", "numpy")}
-    return packages | {"python": platform.python_version(), "cores": str(os.cpu_count()), "system": platform.system()}
-
-
 def show(results: dict[str, dict[str, Any]]) -> str:
     """The table as Markdown."""
     lines = ["| input | " + " | ".join(COLUMNS) + " | paper BMC | paper CHC |"]
@@ -154,11 +144,8 @@ def main(arguments: Sequence[str]) -> int:
             print(f"{shape:>7}  {column:<13} {cell['answer']:<8} {cell['seconds']:>8.2f} s", flush=True)
     text = show(results)
     print(f"\n{text}")
-    RESULTS.mkdir(exist_ok=True)
-    record = {"command": "python -m benchmarks.table3", "limit": options.limit, "machine": machine(), "cells": results}
-    (RESULTS / "table3.json").write_text(json.dumps(record, indent=2) + "\n")
     note = "Seconds, whole process.  Machine and versions: table3.json."
-    (RESULTS / "table3.md").write_text(f"# Table 3\n\n{note}\n\n{text}\n")
+    write("table3", {"limit": options.limit, "cells": results}, f"# Table 3\n\n{note}\n\n{text}\n")
     draw(results, RESULTS / "table3.svg")
     return 0
 

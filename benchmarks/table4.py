@@ -36,7 +36,7 @@ import numpy as np
 
 import ilaverify
 from benchmarks.networks import inputs_of
-from benchmarks.table3 import RESULTS, machine
+from benchmarks.record import page, recorded, write
 from ilaverify.catalogue import all_entries
 from ilaverify.compilation import Request, compile_model
 from ir_semantics.graph.build import run_node
@@ -193,8 +193,7 @@ def main(arguments: list[str]) -> int:
     if options.print:
         print(json.dumps(measure(options.print, options.proofs)))
         return 0
-    path = RESULTS / "table4.json"
-    measured = {row["name"]: row for row in json.loads(path.read_text())["rows"]} if options.row else {}
+    measured = {row["name"]: row for row in recorded("table4")["rows"]} if options.row else {}
     single = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     for name in options.row or names:
         command = [sys.executable, "-m", "benchmarks.table4", str(options.proofs), "--print", name]
@@ -202,11 +201,11 @@ def main(arguments: list[str]) -> int:
         measured[name] = json.loads(done.stdout)
         print(json.dumps(measured[name]), flush=True)
     rows = [measured[name] for name in names if name in measured]
-    content = {"command": "python -m benchmarks.table4 PROOFS", "machine": machine(), "rows": rows}
-    path.write_text(json.dumps(content, indent=2) + "\n")
-    note = "\n".join((__doc__ or "").strip().splitlines()[2:])
-    text = f"# Table 4\n\n{note}\n\nMachine and versions: table4.json.\n\n{tables(rows)}\n"
-    (RESULTS / "table4.md").write_text(text)
+    write(
+        "table4",
+        {"command": "python -m benchmarks.table4 PROOFS", "rows": rows},
+        page("table4", "Table 4", __doc__, tables(rows)),
+    )
     print(tables(rows))
     return int(any(row.get("target") and row["run"] > row["target"] for row in rows))
 

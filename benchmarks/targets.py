@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.table3 import RESULTS, machine, measure
+from benchmarks.record import write
+from benchmarks.table3 import measure
 
 Row = tuple[str, list[str], float]
 
@@ -36,13 +36,10 @@ def main() -> int:
             result = measure([sys.executable, "-m", "ilaverify", *arguments], 300)
             record.append({"what": label, "target": target} | result)
             print(f"{label:<36} {result['answer']:<9} {result['seconds']:>7.2f} s   (target {target} s)", flush=True)
-    RESULTS.mkdir(exist_ok=True)
-    content = {"command": "python -m benchmarks.targets", "machine": machine(), "rows": record}
-    (RESULTS / "targets.json").write_text(json.dumps(content, indent=2) + "\n")
     lines = ["| command | answer | seconds | target |", "| --- | --- | --- | --- |"]
     lines += [f"| {r['what']} | {r['answer']} | {r['seconds']:.2f} | {r['target']} |" for r in record]
     note = "Seconds, whole process, one run each.  Machine and versions: targets.json."
-    (RESULTS / "targets.md").write_text("\n".join(["# Targets", "", note, "", *lines, ""]))
+    write("targets", {"rows": record}, "\n".join(["# Targets", "", note, "", *lines]))
     return 0
 
 
