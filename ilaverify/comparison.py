@@ -386,7 +386,7 @@ def _answers(name: str, value: Array, reference: Array, labels: Array | None) ->
 def _bounds(implementation: Implementation, executed: Executed, certified: Collection[str] | None) -> Bounds:
     """The bounds of a run, unless a lemma that they are derived from holds no certificate.
 
-    A theorem that is none of the operator's programs' proves nothing here.
+    A theorem that is none on the kernels of the operator's programs proves nothing here.
     """
     operator = operator_of(implementation)
     claims = [name for mapping in implementation.mappings for name in operator.bound_claims(mapping)]
@@ -394,7 +394,8 @@ def _bounds(implementation: Implementation, executed: Executed, certified: Colle
     if missing:
         return Bounds(None, None, f"it would rest on {missing[0]}, which holds no certificate")
     bounds = implementation.bounds(executed)
-    return replace(bounds, theorem=bounds.theorem if bound_name(bounds.theorem) in claims else "")
+    own = bounds.theorem and any(bounds.theorem in operator.theorems(mapping) for mapping in implementation.mappings)
+    return bounds if own else replace(bounds, theorem="")
 
 
 def _node(

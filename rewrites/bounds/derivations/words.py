@@ -253,7 +253,7 @@ class Words:
                 y == z
             ):
                 return self.add("weighted mean", step, self.of(a), self.of(b))
-            case ("min", ("max", a, _), _) | ("max", ("min", a, _), _):
+            case ("min", ("max", a, "low"), "high") | ("max", ("min", a, "high"), "low"):  # constants: low <= 0 <= high
                 return self.add("clip", step, self.of(a))
         return step
 

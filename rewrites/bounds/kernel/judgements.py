@@ -126,7 +126,8 @@ class Theorem:
     def leaf(self, name: str, form: str, bias: str, error: str, magnitude: str) -> None:
         """A leaf, with all that is known of it, which must be the same wherever it is."""
         known = form, bias, error, magnitude
-        self.role("what is known of words", amount(error), amount(magnitude))
+        self.role("an error of words", amount(error))
+        self.role("a magnitude of words", amount(magnitude))
         if bias:
             self.role("a bias", symbol(bias))
         need(bool(_LEAF.fullmatch(name)), f"a leaf must be a name, or one with indices, not {name!r:.60}")

@@ -425,8 +425,12 @@ def _shares(t: Theorem, step: Step, mixed: Judgement, k: Judgement) -> Judgement
 def _growth(t: Theorem, step: Step, a: Judgement) -> Judgement:
     """names: the error before the step, by what it is multiplied, and 1 + q + q^2 .. for as many steps as there are."""
     before, factor, series = step.names
-    t.role("what is known of words", symbol(before))
+    t.role("an error of words", symbol(before))
     t.role("a range", symbol(factor))
+    states = [leaf for leaf, (_, _, error, _) in t.leaves.items() if before in symbols_of(amount(error))]
+    need(
+        len(states) == 1, f"{before} must be the error of one leaf, the state, not of {' and '.join(states) or 'none'}"
+    )
     t.role("a sum over steps", symbol(series))
     t.series[series] = factor
     own = Formula("*", (symbol(factor), symbol(before)))

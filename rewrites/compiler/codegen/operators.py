@@ -13,10 +13,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from chc.tensor_rules.rule import TensorRule
+from ila_lang.text.portable import digest
 from ir_semantics.graph.ir import Attributes
 from ir_semantics.graph.operator import OPERATORS, Assembly, Operator, register
 from ir_semantics.graph.types import GraphError, TensorType
 from rewrites.bounds.derivations.calculus import Operator as Bounded
+from rewrites.claims.joints.instruction import called
 from rewrites.claims.names import bound_name, joint_name, slug
 from rewrites.mappings.claim import MappingClaim
 
@@ -80,6 +82,17 @@ class AcceleratorOperator(Operator):
             names += [f"lemma-{slug(lemma)}" for lemma in bounded.lemmas]
             names += [f"error-{slug(rule)}" for rule in bounded.rules]
         return tuple(dict.fromkeys(names))
+
+    def theorems(self, mapping: MappingClaim) -> frozenset[str]:
+        """The bounds of a mapping's calls that are about a kernel which its IR side runs: of others nothing follows."""
+        return _theorems(self, mapping)
+
+
+@lru_cache(maxsize=1024)
+def _theorems(operator: AcceleratorOperator, mapping: MappingClaim) -> frozenset[str]:
+    kernels = {digest(run.kernel) for run in called(mapping.mapping.ir)}
+    derived = ((bounded.name, bounded.written.kernel) for bounded in operator.bounds.get(mapping, ()))
+    return frozenset(name for name, kernel in derived if kernel is not None and digest(kernel) in kernels)
 
 
 @lru_cache(maxsize=1024)

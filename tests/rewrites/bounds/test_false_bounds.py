@@ -540,7 +540,7 @@ def test_growth_counts_all_words_of_the_state() -> None:
 
 @pytest.mark.parametrize(
     ("series", "role"),
-    [("H", "a number of values"), ("R", "a range"), ("b_h", "a bias"), ("X", "what is known of words")],
+    [("H", "a number of values"), ("R", "a range"), ("b_h", "a bias"), ("X", "a magnitude of words")],
 )
 def test_a_series_has_a_name_of_its_own(series: str, role: str) -> None:
     (run,) = called(recurrent.ir_fragment("rnn"))
@@ -551,13 +551,34 @@ def test_a_series_has_a_name_of_its_own(series: str, role: str) -> None:
         derivation_of(run.kernel, run.operands, "tensor_out", names, growth=("e_h", "U", series))
 
 
+def test_the_error_of_the_state_is_no_magnitude() -> None:
+    """What bounds an operand would be replaced in the conditions, too."""
+    (run,) = called(recurrent.ir_fragment("rnn"))
+    names = flexasr._recurrent_names("rnn")
+    leaves = {name: replace(leaf, magnitude="e_h") if leaf.name == "x" else leaf for name, leaf in names.leaves.items()}
+    with pytest.raises(Rejected, match=r"^e_h must be the name of one thing, not of a magnitude of words and an error"):
+        derivation_of(run.kernel, run.operands, "tensor_out", replace(names, leaves=leaves), growth=("e_h", "U", "G"))
+
+
+def test_a_cut_between_data_is_as_large_as_these() -> None:
+    """max(min(a, b), c) is within a's magnitude where c <= 0 <= b, which nobody knows of data."""
+    k = Kernel("cut")
+    with k.loop("i", N) as i:
+        a, b, c = (k.load(name, memory, i) for name, memory in (("a", X), ("b", Z), ("beside", var("y", WORDS))))
+        k.store(OUT, i, vta.narrow(vta.alu_max(vta.alu_min(a, b), c)))
+    names = replace(NAMES, leaves={"a": A, "b": Leaf("b", "accumulator", "B"), "beside": Leaf("c", "accumulator", "C")})
+    theorem = replay(words_of(k, replace(names, ranges={})).steps)
+    assert str(theorem.result.magnitude) == "max(max(A, B), C)"
+    assert "0" not in theorem.ranges
+
+
 def test_a_series_is_said() -> None:
     assert "G is 1 + U + U^2 + .., a term for each step" in _assumptions(OPERATORS["FlexASR RNN, T steps"].theorem)
 
 
 @pytest.mark.parametrize(
     ("zeros", "role"),
-    [("m", "a lower bound"), ("R", "a range"), ("K", "what is known of words")],
+    [("m", "a lower bound"), ("R", "a range"), ("K", "a magnitude of words")],
 )
 def test_a_number_of_zeros_has_a_name_of_its_own(zeros: str, role: str) -> None:
     written = flexasr.ATTENTION.written
@@ -632,7 +653,7 @@ def test_a_derivation_without_a_law_says_so() -> None:
 
 def test_a_bias_is_no_magnitude() -> None:
     names = flexasr._LAYER_NAMES
-    with pytest.raises(Rejected, match=r"^X must be the name of one thing, not of what is known of words and a bias$"):
+    with pytest.raises(Rejected, match=r"^X must be the name of one thing, not of a magnitude of words and a bias$"):
         layer(fixed_to_adpfloat, replace(names, biases={**names.biases, "bias_y": "X"}))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from ilaverify.catalogue import mappings
 from ir_semantics.graph import Builder, GraphError, TensorType, run
 from rewrites.compiler.codegen import AcceleratorOperator, Options, accelerator_operator
+from rewrites.claims.theorems import machines
 from rewrites.mappings.flexasr.claims import LINEAR
 from rewrites.mappings.hlscnn.claims import CONVOLUTIONS
 from rewrites.mappings.vta.claims import DENSE, GEMM
@@ -182,3 +184,15 @@ def test_operators_name_mappings_that_there_are() -> None:
 def test_two_operators_cannot_have_one_name() -> None:
     with pytest.raises(ValueError, match=r"^an operator's name must be its own; vta.dense is taken$"):
         AcceleratorOperator("vta.dense", "another", range(1, 2), expand=lambda b, of, a: of[0], mappings=(GEMM,))
+
+
+def test_bounds_are_of_operators_whose_theorem_is_about_a_kernel_that_is_run() -> None:
+    """A theorem on another mapping's kernel proves nothing of a program's result."""
+    own, foreign = LINEAR["none"], CONVOLUTIONS[16]
+    operator = accelerator_operator("flexasr.linear")
+    assert operator is not None
+    assert operator.theorems(own) == {"FlexASR linear"}
+    bounds = {own: (machines.CONVOLUTIONS[16], machines.DENSE), foreign: (machines.CONVOLUTIONS[16],)}
+    other = replace(operator, name="tried.with_bounds_of_others", bounds=bounds)
+    assert not other.theorems(own)
+    assert other.theorems(foreign) == {"HLSCNN conv2d, weights of 16 bits"}
