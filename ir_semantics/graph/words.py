@@ -53,19 +53,22 @@ def common_shape(shapes: Sequence[Sequence[int]]) -> tuple[int, ...]:
     """The shape that shapes are broadcast to, by ONNX's rule; raises GraphError where they do not fit."""
     rank = max(len(s) for s in shapes)
     result = []
-    for column in zip(*([1] * (rank - len(s)) + list(s) for s in shapes), strict=True):
-        extents = {d for d in column if d != 1}
-        if len(extents) > 1:
+    for axis in range(rank):
+        extents: list[int] = []
+        for d in (s[axis - rank] for s in shapes if len(s) >= rank - axis):
+            extents += [] if d in extents else [d]
+        repeated = [d for d in extents if d != 1] if len(extents) > 1 else extents
+        if len(repeated) > 1:
             listed = " and ".join(str(list(s)) for s in shapes)
             raise GraphError(f"shapes that are broadcast must have extents that agree or are 1, not {listed}")
-        result.append(extents.pop() if extents else 1)
+        result += repeated
     return tuple(result)
 
 
 def expand(b: Assembly, x: int, shape: Sequence[int]) -> int:
     """``x`` broadcast to a shape: axes are aligned at the last one, and extents of 1 are repeated."""
     own, target = b.shape(x), tuple(shape)
-    if own == target:
+    if len(own) == len(target) and own == target:
         return x
     if common_shape([own, target]) != target:
         raise GraphError(f"a tensor of shape {list(own)} must fit the shape that it is broadcast to, {list(target)}")

@@ -2,12 +2,13 @@
 
 ``expand`` is a Python function of shapes.  Here shapes are symbolic: what it does must be the same for every size, so
 that a decision by a size that is not the same for all of them is refused (:class:`.instruction.Unread`).  A function
-can see that a size is no number, so that the graph of each node that is compiled is compared with what was read.
+can see that a size is no number, so that the graph of each node that is compiled is compared with what was read.  An
+attribute that may be any number is one that occurs nowhere else, and constants of this value are the attribute.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NoReturn, TypeAlias
@@ -19,8 +20,9 @@ from ir_semantics.graph.ir import Attribute, Graph
 from ir_semantics.graph.operator import Operator, applied, lookup
 from ir_semantics.graph.types import Array, TensorType
 from ir_semantics.tensors.comprehension import written
+from ir_semantics.tensors.conditions import Condition, both, le
 from ir_semantics.tensors.elements import Element, Read, subelements, substitute_element
-from ir_semantics.tensors.index import Index, IndexLike, Names, index, product
+from ir_semantics.tensors.index import Index, IndexLike, Names, index, product, size
 from ir_semantics.tensors.operators import fill
 from ir_semantics.tensors.terms import Tensor, element_of, input_, operands_of
 
@@ -41,6 +43,8 @@ FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, Recursio
 
 _undecided: list[str] = []
 """What was asked of sizes that has no answer, while ``expand`` runs: it may catch that it was refused."""
+_positive: set[str] = set()
+"""The sizes of which an answer, while ``expand`` runs, holds only where they are not 0."""
 
 
 class Extent(Index):
@@ -52,10 +56,13 @@ class Extent(Index):
         super().__init__(dict(index(value).terms))
 
     def __eq__(self, other: object) -> bool:
-        difference = _plain(self - other).constant if isinstance(other, Index | int) else None
-        if difference is None:
+        difference = _plain(self - other) if isinstance(other, Index | int) else None
+        if difference is not None and difference.constant is not None:
+            return bool(difference.constant == 0)
+        if difference is None or not (_above_0(difference) or _above_0(-difference)):
             _refuse(f"whether {_plain(self)} is {_plain(other)!s:.60} must not decide what an operator stands for")
-        return bool(difference == 0)
+        _positive.update(difference.variables)
+        return False
 
     def _undecided(self, *_: object) -> NoReturn:
         _refuse(f"what an operator stands for must not be decided by the number {_plain(self)}")
@@ -70,6 +77,12 @@ for _name in ("add", "radd", "sub", "rsub", "mul", "rmul", "floordiv", "rfloordi
         f"__{_name}__",
         lambda self, *others, _name=_name: Extent(getattr(Index, f"__{_name}__")(_plain(self), *map(_plain, others))),
     )
+
+
+def _above_0(value: Index) -> bool:
+    """Whether a number is positive wherever no size is 0, as its form shows."""
+    growing = all(c > 0 for monomial, c in value.terms if monomial)
+    return growing and not value.quotients and value.value(dict.fromkeys(value.variables, 1)) > 0
 
 
 def _refuse(reason: str) -> NoReturn:
@@ -113,6 +126,8 @@ class _Assembly:
 
     nodes: list[Tensor] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
+    numbers: dict[Any, AnyNumber] = field(default_factory=dict)
+    """Attributes that may be any number, by the constants that stand for them."""
     parts: dict[Tensor, int] = field(default_factory=dict)
     """Of how many operations an element consists, where those that occur twice count twice."""
 
@@ -137,7 +152,11 @@ class _Assembly:
     def constant(self, value: Array) -> int:
         if value.size != 1 or value.dtype != np.float32 or not np.isfinite(value).all():
             raise Unread("a constant must be one finite number of float32 to be read")
-        return self.append(fill(Fraction(value.reshape(-1)[0].item()), *value.shape), "constant", (), _constant(value))
+        if (number := self.numbers.get(constant_of(value))) is not None:
+            return self.append(input_(number.attribute), "constant", (), number)
+        return self.append(
+            fill(Fraction(value.reshape(-1)[0].item()), *value.shape), "constant", (), constant_of(value)
+        )
 
     def add(self, operator: str, *operands: int, **attributes: Attribute | Sequence[Attribute]) -> int:
         definition = lookup(operator)
@@ -167,28 +186,57 @@ def _meaning(operator: str, shapes: Sequence[Sequence[IndexLike]], attributes: S
     return operator, term.shape, element_of(term, [Index({(names.fresh("o"),): 1}) for _ in term.shape], names)
 
 
+@dataclass(frozen=True)
+class AnyNumber:
+    """The value of an attribute that may be any number of float32."""
+
+    attribute: str
+
+
+@dataclass(frozen=True)
+class Expanded:
+    """What an operator stands for, as a term and node by node, at all sizes that satisfy ``premise``."""
+
+    term: Tensor
+    structure: Structure
+    premise: Condition
+
+
 def expanded(
-    operator: Operator, operands: Sequence[Tensor], attributes: Mapping[str, Attribute | Index]
-) -> tuple[Tensor, Structure]:
-    """What an operator stands for, as a term and node by node; raises Unread where this is not one for all sizes."""
-    if operator.expand is None or len(operands) not in operator.arity or set(attributes) != operator.attributes:
+    operator: Operator,
+    operands: Sequence[Tensor],
+    attributes: Mapping[str, Attribute | Index],
+    numbers: Collection[str] = (),
+) -> Expanded:
+    """What an operator stands for; raises Unread where this is not one for all sizes but 0.
+
+    ``numbers`` are attributes that may be any number of float32: inputs without axes, of their names.
+    """
+    names = {*attributes, *numbers}
+    if operator.expand is None or len(operands) not in operator.arity or names != operator.attributes:
         raise Unread(f"{operator.name} must be a composite operator of these operands and attributes")
     assembly = _Assembly()
-    numbers = [assembly.append(operand, "input", (), i) for i, operand in enumerate(operands)]
+    inputs = [assembly.append(operand, "input", (), i) for i, operand in enumerate(operands)]
     named = {name: _seen(value) for name, value in attributes.items()}
+    for place, name in enumerate(sorted(numbers)):
+        named[name] = 1.0 + (2 * place + 1) * 2.0**-20  # a number of float32 that nobody writes
+        assembly.numbers[constant_of(np.asarray(named[name], "float32"))] = AnyNumber(name)
     _undecided.clear()
+    _positive.clear()
     try:
-        result = assembly.number(operator.expand(assembly, numbers, named))
+        result = assembly.number(operator.expand(assembly, inputs, named))
     except Unread:
         raise
     except FAULTS as error:
         raise Unread(f"what {operator.name} stands for cannot be read: {error}") from error
     if _undecided:
         raise Unread(_undecided[0])
-    return assembly.nodes[result], (tuple(assembly.steps), result)
+    premise = both(*(le(1, size(name)) for name in sorted(_positive)))
+    return Expanded(assembly.nodes[result], (tuple(assembly.steps), result), premise)
 
 
-def _constant(value: Array) -> Any:
+def constant_of(value: Array) -> Any:
+    """A constant as an attribute of its step."""
     return str(value.dtype), tuple(map(int, value.shape)), value.tobytes()
 
 
@@ -211,7 +259,7 @@ def _flattened(graph: Graph, done: dict[int, int], steps: list[Step]) -> int:
             done[number] = _flattened(inner, inputs, steps)
             continue
         constant = node.operator == "constant"
-        attributes = _constant(graph.constant(number)) if constant else tuple(sorted(node.attributes))
+        attributes = constant_of(graph.constant(number)) if constant else tuple(sorted(node.attributes))
         shapes = [graph.nodes[o].type.shape for o in node.operands]
         steps.append((_meaning(node.operator, shapes, attributes), operands, attributes))
         done[number] = len(steps) - 1
@@ -220,8 +268,11 @@ def _flattened(graph: Graph, done: dict[int, int], steps: list[Step]) -> int:
     return done[graph.outputs["y"]]
 
 
-def same(read: Structure, other: Structure, sizes: Mapping[str, int]) -> bool:
-    """Whether two structures are, at sizes, one graph, in which equal nodes are one and unused ones are none."""
+def same(read: Structure, other: Structure, sizes: Mapping[Any, Any]) -> bool:
+    """Whether two structures are one graph, in which equal nodes are one and unused ones are none.
+
+    That is at sizes, and at values of the attributes that may be any number.
+    """
     known: dict[Any, int] = {}  # by nodes of both, so that the same number is the same graph
 
     def result(structure: Structure) -> int:
@@ -239,10 +290,12 @@ def same(read: Structure, other: Structure, sizes: Mapping[str, int]) -> bool:
     return result(read) == result(other)
 
 
-def valued(part: Any, sizes: Mapping[str, int]) -> Any:
-    """An attribute or an element, or a tuple of such, at sizes."""
+def valued(part: Any, sizes: Mapping[Any, Any]) -> Any:
+    """An attribute or an element, or a tuple of such, at sizes, and at values of attributes by these."""
+    if isinstance(part, AnyNumber):
+        return sizes[part]
     if isinstance(part, Index):
         return part.value(sizes)
     if isinstance(part, Element):
-        return substitute_element(part, {name: index(value) for name, value in sizes.items()})
+        return substitute_element(part, {n: index(value) for n, value in sizes.items() if isinstance(n, str)})
     return tuple(valued(each, sizes) for each in part) if isinstance(part, tuple) else part

@@ -12,6 +12,8 @@ from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from chc.tensor_rules.rule import TensorRule
 from ila_lang import Expr, Function, compile_terms
 from ir_semantics.graph.build import expansion
@@ -21,12 +23,13 @@ from ir_semantics.graph.types import TensorType
 from ir_semantics.tensors.conditions import TRUE, Condition, both, holds
 from ir_semantics.tensors.evaluate import shape_at
 from ir_semantics.tensors.index import Index, IndexLike, index
-from ir_semantics.tensors.terms import Tensor, operands_of, well_formed
+from ir_semantics.tensors.terms import Tensor, input_, operands_of, well_formed
+from rewrites.bounds.derivations.calculus import Operator as Bounded
 from rewrites.bounds.kernel.readings import Term
 from rewrites.mappings.claim import MappingClaim
 from smt_encodings.claims import Equality
 
-from .expansion import FAULTS, Structure, expanded, same, structure_of, valued
+from .expansion import FAULTS, AnyNumber, Expanded, constant_of, expanded, same, structure_of, valued
 from .indices import Obligation
 from .instruction import Called, Unread, called, require_functions
 
@@ -43,8 +46,12 @@ class Joint:
     IR's memories that the mapping pairs with these.  Sizes are the instruction's operands by their names; those of a
     second instruction have ``_2`` after them, and so on.  ``given`` are values of some of these, as numbers or in terms
     of the others, and ``domain`` is a condition on sizes; programs that have others are none of the operator.
-    ``attributes`` are those of the operator.  ``exponents`` are those of numbers in tensors, the result's included,
-    where codes have a bias; in others they are 0.
+    ``attributes`` are those of the operator, but for ``numbers``, of which any number may be the value.  ``exponents``
+    are those of numbers in tensors, the result's included, where codes have a bias; in others they are 0.
+
+    The kernel is read by what its primitives are on real numbers, or, with a ``bound``, as the real number that this is
+    about.  What the accelerator leaves out of that is a leaf of the bound without a place in the kernel: one of the
+    ``numbers``, by its name.
 
     ``readings`` are operations of the mapping's own primitives on signed integers.  A last parameter that the operation
     does not take is a number of bits by which the result is shifted right: it is in coarser units, rounded down.
@@ -55,21 +62,24 @@ class Joint:
     tensors: Mapping[str, Tensor]
     given: Mapping[str, IndexLike] = field(default_factory=dict)
     attributes: Mapping[str, Attribute | Index] = field(default_factory=dict)
+    numbers: frozenset[str] = frozenset()
     exponents: Mapping[str, IndexLike] = field(default_factory=dict)
     readings: Mapping[Function, Term] = field(default_factory=dict)
     domain: Condition = TRUE
-    _expansions: dict[Operator, tuple[Tensor, Structure]] = field(default_factory=dict, init=False, repr=False)
+    bound: Bounded | None = None
+    _expansions: dict[Operator, Expanded] = field(default_factory=dict, init=False, repr=False)
 
     def rule(self, name: str, operator: Operator) -> TensorRule:
         """The claim as a rule on tensors, the graph on the left; raises Unread where a side cannot be read."""
         self._require_names()
-        left, _ = self._expanded(operator)
-        memories = dict(self.memories)
+        graph = self._expanded(operator)
+        left, memories = graph.term, {**self.memories, **{n: input_(n) for n in self.numbers}}
         for step in self.steps:
             like = left.shape if step is self.steps[-1] else None
-            memories[step.called.output] = step.tensor([memories[m] for m in step.shapes], like)
+            memories[step.called.output] = step.tensor([memories[m] for m in step.reads], like)
         premise = both(
             self.domain,
+            graph.premise,
             *(both(step.words, step.run.premise) for step in self.steps),
             well_formed(*self.memories.values()),
         )
@@ -90,6 +100,7 @@ class Joint:
     def _require_names(self) -> None:
         require_functions(self.readings)
         names = [dict(t.attributes)["name"] if t.operator == "input" else "" for t in self.operands]
+        names += self.numbers
         sizes = {name for called in self.called for name in called.names.values()}
         if len({*names, *sizes, ""}) < len(names) + len(sizes) + 1:
             raise Unread("operands must be inputs of names of their own, which no sizes have")
@@ -131,6 +142,7 @@ class Joint:
     def steps(self) -> tuple[KernelReading, ...]:
         """Their kernels, as they are read: each finds in memories what the host put there, and what others stored."""
         from .kernel import KernelReading  # needs lemmas, and so solvers, which whoever states a joint does not
+        from .theorem import BoundReading
         from .words import Units
 
         self._require_names()
@@ -139,7 +151,10 @@ class Joint:
         exponents = {self._partner(name): exponent for name, exponent in self.exponents.items()}
         for each in self.called:
             values = {name: v for name, v in self.given.items() if name in each.names.values()}
-            readings.append(KernelReading(each, dict(shapes), values, exponents, self.readings, lemmas, units))
+            of = (each, dict(shapes), values, exponents, self.readings, lemmas, units)
+            readings.append(
+                KernelReading(*of) if self.bound is None else BoundReading(*of, bound=self.bound, omitted=self.numbers)
+            )
             shapes[each.output] = readings[-1].shape
         return tuple(readings)
 
@@ -201,23 +216,26 @@ class Joint:
         stated = tuple(TensorType("float32", shape_at(t, sizes)) for t in self.operands)
         if [(t.dtype, t.rank) for t in types] != [(t.dtype, t.rank) for t in stated]:
             return f"operands must be such as {', '.join(map(str, stated))}, not {', '.join(map(str, types))}"
+        numbers = {AnyNumber(name): constant_of(np.asarray(attributes[name], "float32")) for name in self.numbers}
         for of, at in ((stated, sizes), (types, self._sizes_of(types, sizes))):
             if [t.shape for t in of] != (shapes := [shape_at(t, at) for t in self.operands]):
                 return f"operands must have the shapes {shapes} together, not {', '.join(map(str, of))}"
             for name, attribute in attributes.items():
+                if name in self.numbers:
+                    continue
                 if name not in self.attributes or (expected := valued(self.attributes[name], at)) != attribute:
                     return f"{name} must be {expected if name in self.attributes else 'no attribute'}, not {attribute}"
-            _, structure = self._expanded(operator)
+            structure = self._expanded(operator).structure
             graph = expansion(operator.name, tuple(of), attributes_of(attributes))
-            if not same(structure, structure_of(graph), at):
+            if not same(structure, structure_of(graph), {**at, **numbers}):
                 shown = ", ".join(map(str, of))
                 return f"what {operator.name} stands for at {shown} is not what was read for all sizes"
         return ""
 
-    def _expanded(self, operator: Operator) -> tuple[Tensor, Structure]:
+    def _expanded(self, operator: Operator) -> Expanded:
         """The graph that the operator stands for, which is expanded once: what is proved of it is what is covered."""
         if operator not in self._expansions:
-            self._expansions[operator] = expanded(operator, self.operands, self.attributes)
+            self._expansions[operator] = expanded(operator, self.operands, self.attributes, self.numbers)
         return self._expansions[operator]
 
     def _sizes_of(self, types: Sequence[TensorType], sizes: Mapping[str, int]) -> dict[str, int]:

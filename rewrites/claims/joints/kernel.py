@@ -60,10 +60,15 @@ class KernelReading:
         if self.called.output in self.shapes:
             raise Unread(f"{self.called.output} must hold the result alone")
 
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The names of what is read: memories."""
+        return tuple(self.shapes)
+
     @cached_property
     def run(self) -> Run:
         """The kernel, executed once."""
-        readers = [lambda at, m=m: Read(m, tuple(at)) for m in self.shapes]
+        readers = [lambda at, m=m: Read(m, tuple(at)) for m in self.reads]
         return self._run(Names(), readers, self.units)
 
     @property
@@ -115,14 +120,18 @@ class KernelReading:
         return make("kernel", operands, shape, rule, name=self.called.kernel.name)
 
     def _run(self, names: Names, of: Sequence[Reader], units: Units) -> Run:
-        run = Run(self, names, dict(zip(self.shapes, of, strict=True)), units)
+        run = Run(self, names, dict(zip(self.reads, of, strict=True)), units)
         try:
-            run.block(self.called.kernel.body, dict(run.fixed))
+            self.read(run)
         except RecursionError:
             raise Unread(f"the kernel {self.called.kernel.name} is nested too deeply to be read") from None
         if run.result is None:
             raise Unread(f"the kernel {self.called.kernel.name} must store a result")
         return run
+
+    def read(self, run: Run) -> None:
+        """Executes the kernel, which leaves its result in ``run``."""
+        run.block(self.called.kernel.body, dict(run.fixed))
 
 
 class Run(Words):

@@ -1,14 +1,16 @@
 """What a joint must survive before PROVED is said: its two readings are run beside what they are readings of.
 
 The kernel is executed, statement by statement, with counters and addresses that are words and data that are exact
-numbers, and its result is compared with that of its term.  The graph that the operator builds at concrete shapes is
-evaluated, and compared with the term that was read for every size.
+numbers, and its result is compared with that of its term; where it is read by a bound, the real number of this is
+evaluated in intervals.  The graph that the operator builds at concrete shapes is evaluated, and compared with the term
+that was read for every size.
 """
 
 from __future__ import annotations
 
 import functools
 import itertools
+import operator
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -27,15 +29,21 @@ from ir_semantics.graph.ir import attributes_of
 from ir_semantics.graph.operator import Operator
 from ir_semantics.graph.terms import terms_of
 from ir_semantics.graph.types import TensorType
+from ir_semantics.scalars.intervals import point
 from ir_semantics.tensors.conditions import holds
 from ir_semantics.tensors.elements import Apply, Choice, Element, Number, Reduce, substitute_element
 from ir_semantics.tensors.evaluate import evaluate, shape_at
 from ir_semantics.tensors.index import Index, Names, index
 from ir_semantics.tensors.numbers import Reals, Undefined, apart
+from ir_semantics.tensors.terms import input_
+from rewrites.bounds.derivations.names import Layout
+from rewrites.bounds.kernel.judgements import Theorem
+from rewrites.bounds.values import INTERVALS, Values
 
 from .instruction import Unread
 from .joint import Joint
 from .kernel import KernelReading, Run
+from .theorem import BoundReading
 from .words import Data
 
 POINTS, MOST_ELEMENTS = 6, 200
@@ -54,8 +62,11 @@ def difference(joint: Joint, operator: Operator, rule: TensorRule) -> str:
     if not points:
         raise Unread("no sizes are small enough to run it")
     for sizes in draw.sample(points, min(len(points), POINTS)):
-        inputs = {**rule.inputs, **{dict(t.attributes)["name"]: t for t in joint.operands}}
+        operands = (*joint.operands, *map(input_, joint.numbers))
+        inputs = {**rule.inputs, **{dict(t.attributes)["name"]: t for t in operands}}
         data = {n: _filled(shape_at(t, sizes), draw) for n, t in inputs.items()}
+        for name in joint.numbers:  # most have a value where it is positive
+            data[name][()] = abs(data[name][()]) + Fraction(1, 2)
         for what, term, result in (
             ("the kernel", rule.right, _executed(joint, sizes, data)),
             ("the operator's graph", rule.left, _graph(joint, operator, sizes, data)),
@@ -88,6 +99,7 @@ def _filled(shape: Sequence[int], draw: random.Random) -> NDArray[np.object_]:
 def _graph(joint: Joint, operator: Operator, sizes: Mapping[str, int], data: Arrays) -> NDArray[np.object_]:
     types = tuple(TensorType("float32", shape_at(t, sizes)) for t in joint.operands)
     valued = {n: v.value(sizes) if isinstance(v, Index) else v for n, v in joint.attributes.items()}
+    valued |= {n: float(data[n][()]) for n in joint.numbers}
     term = terms_of(expansion(operator.name, types, attributes_of(valued)))["y"]
     named = {f"x{i}": data[dict(t.attributes)["name"]] for i, t in enumerate(joint.operands)}
     return evaluate(term, {}, named).reshape(-1)
@@ -95,8 +107,12 @@ def _graph(joint: Joint, operator: Operator, sizes: Mapping[str, int], data: Arr
 
 def _executed(joint: Joint, sizes: Mapping[str, int], data: Arrays) -> NDArray[np.object_]:
     memories = {n: list(evaluate(t, sizes, data).reshape(-1)) for n, t in joint.memories.items()}
+    memories |= {n: [data[n][()]] for n in joint.numbers}
     for step in joint.steps:
-        memories[step.called.output] = _Execution(step, sizes, memories).words()
+        execution = _Execution(step, sizes, memories)
+        memories[step.called.output] = (
+            execution.real(*step.derived) if isinstance(step, BoundReading) else execution.words()
+        )
     return np.array([*memories[joint.mapping.mapping.output[1]], None], dtype=object)[:-1]
 
 
@@ -111,6 +127,32 @@ class _Execution(Run):
 
     def words(self) -> list[Any]:
         self.execute(self.of.called.kernel.body, dict(self.fixed))
+        return self.stored_words()
+
+    def real(self, theorem: Theorem, layout: Layout) -> list[Any]:
+        """The real number of a bound, for each word of the result."""
+        loops = (*((axis,) for axis in layout.axes), *layout.indices.values())
+        counters = [list(self.counted(of)) for of in loops]
+        sizes = tuple(map(len, counters))
+        everywhere = [functools.reduce(operator.or_, each, self.fixed) for each in itertools.product(*counters)]
+        leaves = dict[str, NDArray[np.object_]]()
+        for leaf in theorem.leaves:
+            memory, *address = layout.leaves.get(leaf, (None,))
+            words = self.memories[leaf if memory is None else memory.name]
+            places = [substitute(address[0], at).value if address else 0 for at in everywhere]
+            leaves[leaf] = np.array([point(words[place]) for place in places], dtype=object).reshape(sizes)
+        axes = {name: len(layout.axes) + number for number, name in enumerate(layout.indices)}
+        reals = np.broadcast_to(Values(leaves, axes, sizes, INTERVALS).of(theorem.result.real), sizes).reshape(-1)
+        self.written = dict(zip((substitute(layout.result[1], at).value for at in everywhere), reals, strict=True))
+        return self.stored_words()
+
+    def counted(self, loops: Sequence[tuple[Expr, Expr]]) -> Iterator[dict[Expr, Expr]]:
+        """Values of counters, in the order of the iterations."""
+        for each in itertools.product(*(range(substitute(extent, self.fixed).value) for _, extent in loops)):
+            yield {counter: const(n, counter.width) for (counter, _), n in zip(loops, each, strict=True)}
+
+    def stored_words(self) -> list[Any]:
+        """What was written, which has no gaps."""
         if set(self.written) != set(range(len(self.written))):
             raise Unread(f"the kernel {self.of.called.kernel.name} must store a result without gaps")
         return [self.written[at] for at in range(len(self.written))]

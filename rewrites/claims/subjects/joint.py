@@ -20,10 +20,12 @@ from ir_semantics.tensors.conditions import Condition
 from ir_semantics.tensors.index import index
 from ir_semantics.tensors.numbers import DivisionByZero, Undefined
 from reports.subjects import Required, needed_by
+from rewrites.bounds.kernel.judgements import text_of
 from rewrites.claims.joints.instruction import Unread
 from rewrites.claims.joints.joint import Joint
 from rewrites.claims.joints.readings import obligations
 from rewrites.claims.joints.runs import difference
+from rewrites.claims.names import bound_name
 from rewrites.claims.sources import text_digest
 from rewrites.claims.words import with_name
 from smt_encodings.claims import Claim, Equality, Interpretation, Status, Verdict
@@ -31,6 +33,7 @@ from smt_encodings.discharge import Discharger, NotDischarged
 from smt_encodings.environment import fresh_symbols
 from smt_encodings.values import lemma_obligation
 
+from .bounds import BoundSubject
 from .tensor import TensorSubject
 
 GROUP = "kernels"
@@ -54,6 +57,11 @@ class JointSubject(TensorSubject):
     def rule(self) -> TensorRule:  # type: ignore[override]
         """The claim as a rule on tensors; raises Unread where a side cannot be read."""
         return self.joint.rule(self.name, self.operator)
+
+    @property
+    def rests(self) -> str:
+        """The claim without which this one says nothing of a mapping: its bound, or none."""
+        return "" if self.joint.bound is None else bound_name(self.joint.bound.name)
 
     def place(self) -> tuple[str, int]:
         """Not known."""
@@ -84,18 +92,23 @@ class JointSubject(TensorSubject):
 
     def _left(self) -> str:
         operands = ", ".join(map(str, self.joint.operands))
-        attributes = ", ".join(f"{name} = {value}" for name, value in self.joint.attributes.items())
+        values = {**self.joint.attributes, **{name: name for name in self.joint.numbers}}
+        attributes = ", ".join(f"{name} = {value}" for name, value in sorted(values.items()))
         return f"{self.operator.name}({operands}{f'; {attributes}' if attributes else ''})"
 
     def _right(self) -> str:
         laid = ", ".join(f"{name} = {term}" for name, term in self.joint.tensors.items())
         values = ", ".join(f"{name} = {value}" for name, value in self.joint.given.items())
         kernels = ", then ".join(called.kernel.name for called in self.joint.called)
-        return f"{kernels} of {self.joint.mapping.name} where {laid}{f'; {values}' if values else ''}"
+        of, bound = self.joint.mapping.name, self.joint.bound
+        if bound is not None:
+            kernels = f"{text_of(bound.theorem.result.real)}, which the bound of {bound.name} is about, for {kernels}"
+        return f"{kernels} of {of} where {laid}{f'; {values}' if values else ''}"
 
     def _assumptions(self) -> list[str]:
-        mapping = self.joint.mapping
+        mapping, bound = self.joint.mapping, self.joint.bound
         return [
+            *(() if bound is None else (f"how far what is stored lies from it is a claim of its own: {self.rests}",)),
             f"the host calls {mapping.name} in this way, which compares {mapping.mapping.compared}",
             "every tensor lies in its memory, and operands of instructions are words",
             "words stand for numbers, and how far rounding, saturation and overflow lie from these, bounds say: "
@@ -118,9 +131,15 @@ class JointSubject(TensorSubject):
 
     def semantics(self) -> dict[str, str]:
         """As of a rule, the readings of primitives as questions, and what must hold of the kernels' words."""
+        bound = self.joint.bound
         try:
             return {
                 **super().semantics(),
+                **(
+                    {}
+                    if bound is None
+                    else {"bound": text_digest(*BoundSubject(self.rests, bound).semantics().values())}
+                ),
                 "readings": text_digest(*(o.smtlib for o in self._readings())),
                 "kernels": text_digest(repr(self.joint.fits), *map(repr, self.joint.obligations)),
             }

@@ -60,6 +60,12 @@ class AcceleratorOperator(Operator):
     unproved: str = "no joint is stated"
 
     def __post_init__(self) -> None:
+        for joint in self.joints:
+            if joint.bound is not None and self.bounds.get(joint.mapping) != (joint.bound,):
+                raise ValueError(
+                    f"{self.name} must have for {joint.mapping.name} the one bound that its joint is about, "
+                    f"{joint.bound.name}"
+                )
         register(self)
 
     def mappings_for(self, attributes: Mapping[str, object], options: Options) -> tuple[MappingClaim, ...]:
@@ -73,6 +79,11 @@ class AcceleratorOperator(Operator):
     def joint(self, mapping: MappingClaim) -> JointSubject | None:
         """The claim that the operator is what a mapping computes; None where that is declared."""
         return _joint(self, mapping)
+
+    def rests(self, mapping: MappingClaim) -> tuple[str, ...]:
+        """The names of the claims without which a joint says nothing of the mapping: those of the bound it is about."""
+        joint = self.stated(mapping)
+        return () if joint is None or joint.bound is None else self.bound_claims(mapping)
 
     def bound_claims(self, mapping: MappingClaim) -> tuple[str, ...]:
         """The names of the bounds of a mapping's calls, and of the lemmas and laws that these are derived from."""
@@ -123,17 +134,17 @@ def joint_problem(operator: AcceleratorOperator, mapping: MappingClaim, gate: Ga
         return None
     from rewrites.claims.subjects.joint import JointSubject
 
-    admission = gate.admitted.get(joint.name)
-    if admission is None:
-        return joint.name, gate.left_out.get(joint.name, "the gate was not asked for it")
-    subject = admission.subject
+    for name in (joint.name, *operator.rests(mapping)):
+        if name not in gate.admitted:
+            return name, gate.left_out.get(name, "the gate was not asked for it")
+    subject = gate.admitted[joint.name].subject
     if isinstance(subject, JointSubject) and subject.joint is joint.joint and subject.operator is operator:
         return None
     return joint.name, "the certificate of this name is of another joint"
 
 
 def joints_of(implementation: Implementation) -> dict[str, str]:
-    """The joints that calls rest on, each with why a call is none of it; empty where it is one."""
+    """The joints that calls rest on, and their bounds, each with why a call is none of it; empty where it is one."""
     operator, problems = operator_of(implementation), dict[str, str]()
     attributes = dict(implementation.node.attributes)
     for call in implementation.calls:
@@ -141,6 +152,7 @@ def joints_of(implementation: Implementation) -> dict[str, str]:
         if joint is not None:
             problem = joint.covers(implementation.types, attributes, call.sizes)
             problems[joint.name] = problems.get(joint.name, "") or problem
+            problems |= dict.fromkeys(operator.rests(call.mapping), "")
     return problems
 
 

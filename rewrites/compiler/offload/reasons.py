@@ -69,7 +69,7 @@ def _reason(
     for operator, result in fitting:
         for mapping in operator.mappings_for({} if result is None else dict(result[0].attributes), settings.options):
             joint = operator.joint(mapping)
-            for name in (mapping.name, *(() if joint is None else (joint.name,))):
+            for name in (mapping.name, *(() if joint is None else (joint.name, *operator.rests(mapping)))):
                 if name in missing:
                     return f"without a live certificate it must not be offloaded ({name}: {missing[name]})"
     for operator, result in fitting:

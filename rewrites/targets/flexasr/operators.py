@@ -272,6 +272,11 @@ POOL_CHAINS: Final = {
 }
 """Poolings that are done several times in one program, by kind and number."""
 
+_FEATURES = 16 * size("blocks")
+_NORMALISED, _GAMMA, _BETA = input_("x", _ROWS, _FEATURES), input_("gamma", _FEATURES), input_("beta", _FEATURES)
+_NORM_CODES: Final = {"x": "x", "gamma": "gamma", "beta": "beta", "y": "x"}
+"""Whose bias the codes of each tensor have."""
+
 LAYER_NORM: Final = AcceleratorOperator(
     "flexasr.layer_norm",
     "FlexASR's layer normalisation: rows with mean 0 and variance 1, times gamma, plus beta.",
@@ -281,7 +286,16 @@ LAYER_NORM: Final = AcceleratorOperator(
     mappings=(claims.LAYER_NORM,),
     code=LayerNorm,
     bounds={claims.LAYER_NORM: (bounds.LAYER_NORM,)},
-    unproved="FlexASR adds no epsilon: over the real numbers it is another operator, and the bound has the difference",
+    joints=(
+        Joint(
+            claims.LAYER_NORM,
+            (_NORMALISED, _GAMMA, _BETA),
+            {"host_x": _NORMALISED, "host_gamma": _GAMMA, "host_beta": _BETA},
+            numbers=frozenset({"epsilon"}),
+            exponents={f"host_{name}": size(f"bias_{code}") for name, code in _NORM_CODES.items()},
+            bound=bounds.LAYER_NORM,
+        ),
+    ),
 )
 
 OPERATORS: Final = (

@@ -115,7 +115,7 @@ class LayerNorm(AdaptiveImplementation):
 
     def bounds(self, executed: Executed) -> Bounds:
         """The bound of layer normalisation, plus what rounding the operands may change (:func:`norm_change`)."""
-        epsilon = float(self.node.attribute("epsilon"))  # type: ignore[arg-type]
+        epsilon = float(np.float32(self.node.attribute("epsilon")))  # type: ignore[arg-type]  # as in the node's graph
         x, gamma, beta = (executed.codes[name] for name in self.operands)
         inner = epsilon * 4.0 ** -self.quantisation["scale_x"]
         if inner > MOST_EPSILON:
