@@ -244,5 +244,7 @@ class Joint:
         for term, type_ in zip(self.operands, types, strict=True):
             for extent, number in zip(term.shape, type_.shape, strict=True):
                 if len(extent.variables) == 1:  # of 2 (n // 2) it is a solution, too, where there is one
-                    solution[min(extent.variables)] = number
+                    name = min(extent.variables)
+                    factor = next((c for monomial, c in extent.terms if monomial == (name,)), 1)
+                    solution[name] = number // factor
         return solution

@@ -21,11 +21,9 @@ from ir_semantics.tensors.elements import Apply, Element, IndexValue, Number, Re
 from ir_semantics.tensors.index import Index, index, product
 from rewrites.bounds.derivations.calculus import Operator as Bounded
 from rewrites.bounds.derivations.names import Layout
-from rewrites.bounds.derivations.names import Unread as Underivable
 from rewrites.bounds.derivations.writer import derivation_of
 from rewrites.bounds.kernel.judgements import Rejected, Theorem
 from rewrites.bounds.kernel.readings import Term
-from rewrites.bounds.kernel.replay import replay
 
 from .instruction import Unread
 from .kernel import KernelReading, Run
@@ -54,10 +52,11 @@ class BoundReading(KernelReading):
     @cached_property
     def derived(self) -> tuple[Theorem, Layout]:
         """What is proved of this kernel, and where in it leaves lie; raises Unread where it is not the bound's."""
-        source, kernel = self.bound.written.source, self.called.kernel
-        if source is None:
-            raise Unread(f"the bound of {self.bound.name} must be derived from a kernel")
+        kernel, bound = self.called.kernel, self.bound
         try:
+            source = bound.written.source
+            if source is None:
+                raise Unread(f"the bound of {bound.name} must be derived from a kernel")
             written = derivation_of(
                 kernel,
                 self.called.operands,
@@ -66,12 +65,11 @@ class BoundReading(KernelReading):
                 lemmas=source.lemmas,
                 growth=source.growth,
             )
-            theorem = replay(written.steps)
-        except (Underivable, Rejected) as error:
-            raise Unread(f"{kernel.name} has no bound: {error}") from error
-        if written.steps != self.bound.steps or written.layout is None:
-            raise Unread(f"the bound of {self.bound.name} must be that of the kernel {kernel.name}, which has another")
-        return theorem, written.layout
+            if written.steps != bound.steps or written.layout is None:
+                raise Unread(f"the bound of {bound.name} must be that of the kernel {kernel.name}, which has another")
+            return bound.theorem, written.layout
+        except (ValueError, Rejected) as error:
+            raise error if isinstance(error, Unread) else Unread(f"{kernel.name} has no bound: {error}") from error
 
     def read(self, run: Run) -> None:
         """One element of the result: the real number, at the digits of its place."""

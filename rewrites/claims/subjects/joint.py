@@ -130,21 +130,20 @@ class JointSubject(TensorSubject):
                 yield f"{memory} {form or 'as they lie there'}{scaled}"
 
     def semantics(self) -> dict[str, str]:
-        """As of a rule, the readings of primitives as questions, and what must hold of the kernels' words."""
-        bound = self.joint.bound
+        """As of a rule, and of a bound; readings of primitives as questions, and what must hold of kernels' words."""
         try:
             return {
                 **super().semantics(),
-                **(
-                    {}
-                    if bound is None
-                    else {"bound": text_digest(*BoundSubject(self.rests, bound).semantics().values())}
-                ),
+                **{f"bound, {part}": each for part, each in self._bound_semantics().items()},
                 "readings": text_digest(*(o.smtlib for o in self._readings())),
                 "kernels": text_digest(repr(self.joint.fits), *map(repr, self.joint.obligations)),
             }
         except Unread as unread:
             return {"unread": text_digest(str(unread))}
+
+    def _bound_semantics(self) -> dict[str, str]:
+        bound = self.joint.bound
+        return {} if bound is None else BoundSubject(self.rests, bound).semantics()
 
     def _readings(self) -> Iterator[Any]:
         yield from obligations(self.joint.readings)
