@@ -257,9 +257,6 @@ WRONG_KERNELS: Mapping[str, Callable[[], Joint]] = {
     "gamma and beta exchanged": lambda: joined(fragment(finish=exchanged)),
     "gamma from its end": lambda: joined(fragment(at=lambda feature, features: features - 1 - feature)),
     "a bound without epsilon": lambda: joined(fragment(), omitted={}),
-    "gamma and beta exchanged by the host": lambda: replace(
-        JOINT, tensors={**JOINT.tensors, "host_gamma": JOINT.operands[2], "host_beta": JOINT.operands[1]}
-    ),
     "beta reversed by the host": lambda: replace(
         JOINT, tensors={**JOINT.tensors, "host_beta": reverse(JOINT.operands[2], 0)}
     ),

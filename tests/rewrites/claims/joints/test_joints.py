@@ -128,6 +128,7 @@ CONV = {bits: of(hlscnn.CONV2D, claim) for bits, claim in CONVOLUTIONS.items()}
 GEMM = of(vta.DENSE, vta_claims.GEMM)
 LINEAR = {a: of(flexasr.LINEAR, claim) for a, claim in flexasr_claims.LINEAR.items()}
 POOL = {kind: of(flexasr.POOLS[kind], flexasr_claims.POOLS[kind]) for kind in ("max", "mean")}
+NORM = of(flexasr.LAYER_NORM, flexasr_claims.LAYER_NORM)
 CHAIN = of(flexasr.POOL_CHAINS["max", 2], flexasr_claims.CHAINS["max", 2])
 C, F, KH, KW = (size(n) for n in ("channels", "filters", "kernel_rows", "kernel_columns"))
 UNMOVED = reshape(pad(hlscnn.FILTERS, [0] * 4, hlscnn.PADS), F, hlscnn.BLOCKS, KH, KW, 8)
@@ -176,6 +177,10 @@ TWINS: dict[str, tuple[Joint, Operator]] = {
     "max, twice: halves the second time": (
         replace(CHAIN, given={**CHAIN.given, "height_2": size("height") // 4}),
         flexasr.POOL_CHAINS["max", 2],
+    ),
+    "layer norm: gamma and beta exchanged": (
+        replace(NORM, tensors={**NORM.tensors, "host_gamma": NORM.operands[2], "host_beta": NORM.operands[1]}),
+        flexasr.LAYER_NORM,
     ),
     "conv2d: strides exchanged": (CONV[16], meaning(hlscnn.CONV2D, strides_exchanged)),
     "conv2d: relu": (CONV[16], meaning(hlscnn.CONV2D, rectified)),
