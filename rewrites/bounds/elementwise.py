@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from .derivations.calculus import Bound, Operator
 from .kernel.formula import Formula, symbol, symbols_of
-from .kernel.judgements import Condition, Step
+from .kernel.judgements import Condition, Step, amount
 from .kernel.readings import READINGS, Term
 from .kernel.replay import alone
 from .values import FLOATS, INDEXED, Values
@@ -100,6 +100,10 @@ def _instance(
         bounded = numbers if isinstance(numbers, Bounded) else Bounded(numbers, np.zeros(()))
         values[leaf] = placed(axes, bounded.value)
         errors[leaf] = placed(axes, np.broadcast_to(bounded.error, bounded.value.shape))
+    for leaf, (form, _, _, magnitude) in operator.theorem.leaves.items():
+        largest = float(np.abs(values.get(leaf, np.zeros(()))).max(initial=0.0))
+        if not form and largest > amount(magnitude).value:
+            raise ValueError(f"{leaf} of {operator.name} must be at most {magnitude} in magnitude, not {largest}")
     sizes = np.broadcast_shapes(*(v.shape for v in values.values()))
     real = Values(values, {i: letters.index(i) for i in indices}, sizes, FLOATS)
     return _Elements(operator, real, errors, biases), letters

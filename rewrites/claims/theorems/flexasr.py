@@ -139,8 +139,8 @@ def _layer_norm() -> Operator:
         "V": "vectors of 16 features",
         "P": "largest magnitude of a vector's sum (at most 16 X)",
         "Q": "largest sum of squares of a vector (at most 16 X^2)",
-        "v": "least variance plus 1e-5",
-        "w": "largest variance plus 1e-5 (at most 2 X^2 plus 1e-5)",
+        "v": "least variance plus epsilon",
+        "w": "largest variance plus epsilon (at most 2 X^2 plus 1/99999)",
         "G": "largest magnitude of gamma",
         "B": "largest magnitude of beta",
         "C": "largest distance from the mean (at most 2 X)",
@@ -160,11 +160,11 @@ def _layer_norm() -> Operator:
         biases={"bias_x": "b", "bias_gamma": "b_gamma", "bias_beta": "b_beta"},
         ranges={"added": "P", "squares": "Q", "inverse root": "w", "1/sqrt": "N", "tensor_out": "Y"},
         bounds={"inverse root": ("v",)},
-        # above 1e-5, which the IR adds to a variance (as a float64 number it need not be 1e-5 exactly)
+        # any number up to the float64 number 1e-5, which need not be 1e-5 exactly
         omitted={"inverse root": ("epsilon", "1/99999")},
     )
     example: Example = {"X": 1, "V": 4, "v": Fraction(1, 4), "G": Fraction(1, 4), "B": Fraction(1, 4), "b": 3}
-    summary = "(x - mean) / sqrt(variance + 1e-5) gamma + beta"
+    summary = "(x - mean) / sqrt(variance + epsilon) gamma + beta"
     note = "No bound for a variance near 0, where 1 / sqrt has none, and for sums that wrap."
     return Operator("FlexASR layer norm", summary, symbols, derived(layer_norm.ir_fragment, names), example, note)
 

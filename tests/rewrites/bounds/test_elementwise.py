@@ -165,3 +165,12 @@ def test_a_number_that_cannot_become_zero_needs_a_lower_bound() -> None:
     d.lemma("encode", d("given", names=["x", "fixed", "X", "e", ""]), "b", "any size", "least")
     with pytest.raises(Rejected):
         replay(d.steps)
+
+
+def test_what_is_left_out_is_at_most_what_the_theorem_says() -> None:
+    x, gamma, beta = (quantise_fitting(np.ones(shape) / 2) for shape in ((2, 16), (16,), (16,)))
+    for epsilon in (0.0, 1e-5):
+        assert applied.layer_norm(x, gamma, beta, epsilon).elements().value.shape == (2, 1, 16)
+    told = "^epsilon of FlexASR layer norm must be at most 1/99999 in magnitude, not 0.001$"
+    with pytest.raises(ValueError, match=told):
+        applied.layer_norm(x, gamma, beta, 1e-3).whole()

@@ -15,16 +15,17 @@ KNOWN = entries()
 EVERY = find_backends(tuple(backends()))
 OPERATORS = {operator.name: operator for backend in EVERY for operator in backend.operators}
 RULES = tuple(dict.fromkeys(name for backend in EVERY for rule in backend.flexible for name in claims_of(rule)))
+BOUNDS = tuple(dict.fromkeys(name for o in OPERATORS.values() for m in o.mappings for name in o.rests(m)))
 MAPPINGS = tuple(dict.fromkeys(mapping.name for o in OPERATORS.values() for mapping in o.mappings))
 
 
 def gate(*without: str) -> Gate:
-    """Everything that offloading uses, but for some claims; of mappings only name and digest are there."""
+    """Everything that offloading uses, but for some claims; of mappings and bounds only name and digest are there."""
     admitted = {}
     for name in RULES:
         subject = KNOWN[name].build()
         admitted[name] = Admission(name, subject, f"digest of {name}", subject.words(), {})
-    for name in MAPPINGS:
+    for name in (*MAPPINGS, *BOUNDS):
         admitted[name] = Admission(name, cast(Subject, None), f"digest of {name}", cast(Claim, None), {})
     for name, entry in joint_entries().items():
         admitted[name] = Admission(name, entry.build(), f"digest of {name}", cast(Claim, None), {})
