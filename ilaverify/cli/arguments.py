@@ -6,11 +6,13 @@ import argparse
 import math
 import sys
 import tempfile
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ilaverify.errors import UsageError
+from ilaverify.places import require_apart
 
 from .memory import LEAST_MEMORY
 
@@ -97,6 +99,30 @@ def place(text: str) -> Path:
     if not text:
         raise argparse.ArgumentTypeError("must name a place to write to, not ''; the working directory is .")
     return Path(text)
+
+
+def replaced(text: str) -> Path:
+    """Likewise, where a directory of the kind that is written is replaced."""
+    return place(text)
+
+
+def source(text: str) -> Path:
+    """What is to be read; raises argparse.ArgumentTypeError on the empty text."""
+    if not text:
+        raise argparse.ArgumentTypeError("must name what is read, not ''; the working directory is .")
+    return Path(text)
+
+
+def require_paths_apart(actions: Sequence[argparse.Action], options: argparse.Namespace) -> None:
+    """Refuses what would overwrite its own input; the types of arguments say which are read, and which written."""
+    paths: dict[object, dict[str, Path]] = {source: {}, place: {}, replaced: {}}
+    for action in actions:
+        value = getattr(options, action.dest, None)
+        name = "/".join(action.option_strings) or str(action.metavar)
+        if action.type in paths and value is not None:
+            values = value if isinstance(value, list) else [value]
+            paths[action.type].update({f"{name} {path}" if len(values) > 1 else name: path for path in values})
+    require_apart(*paths.values())
 
 
 def _short(text: str) -> str:

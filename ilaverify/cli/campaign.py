@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ilaverify.errors import EXIT_INTERRUPTED, EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 
-from .arguments import add_cluster, cluster_of, count, place, require_writable, seed
+from .arguments import add_cluster, cluster_of, count, place, require_writable, seed, source
 from .outcomes import print_json
 from .progress import Line
 
@@ -46,7 +46,7 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument("--jobs", type=count, default=1, metavar="N", help="processes that run examples; default: 1")
     add_cluster(parser)
     parser.add_argument("-o", dest="directory", type=place, metavar="DIR", help="write samples, picture and violation")
-    parser.add_argument("--replay", type=Path, metavar="FILE", help="run a violating example again")
+    parser.add_argument("--replay", type=source, metavar="FILE", help="run a violating example again")
     parser.add_argument("--json", action="store_true", help="machine-readable output")
     parser.set_defaults(run=_campaign)
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from ilaverify.errors import EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 
-from .arguments import count, megabytes, note_large, seconds
+from .arguments import count, megabytes, note_large, seconds, source
 from .outcomes import print_json
 
 if TYPE_CHECKING:
@@ -43,14 +43,14 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument(
         "certificates",
         nargs="+",
-        type=Path,
+        type=source,
         metavar="CERT",
         help="a certificate, the data of a counterexample (*.counterexample-data.json), which is replayed, a directory "
         "of these, or the directory of a compiled model",
     )
     parser.add_argument(
         "--proofs",
-        type=Path,
+        type=source,
         default=Path("proofs"),
         metavar="DIR",
         help="for compiled models; default: proofs",

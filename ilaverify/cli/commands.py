@@ -27,7 +27,7 @@ from . import report as cli_report
 from . import rule as cli_rule
 from . import run as cli_run
 from . import simulate as cli_simulate
-from .arguments import place, require_writable, seconds
+from .arguments import place, require_paths_apart, require_writable, seconds
 from .outcomes import print_json
 from .progress import Line
 
@@ -48,7 +48,9 @@ class _Parser(argparse.ArgumentParser):
             for name in modules.parse_known_args(args)[0].module:
                 use_module(name)
             self.late()
-        return super().parse_known_args(args, namespace)
+        parsed = super().parse_known_args(args, namespace)
+        require_paths_apart(self._actions, parsed[0])
+        return parsed
 
     def error(self, message: str) -> NoReturn:
         if message.endswith("expected one argument"):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ilaverify.catalogue import backends
 from ilaverify.errors import EXIT_PROVED, UsageError
 
-from .arguments import place, require_writable
+from .arguments import replaced, require_writable, source
 from .outcomes import print_json
 
 if TYPE_CHECKING:
@@ -38,15 +38,15 @@ def add_parser(verbs: Any) -> None:
         "their certificates, and a summary.",
         epilog="exit codes: 0 done, 64 bad usage or a bad model (nothing is written)",
     )
-    parser.add_argument("model", type=Path, metavar="MODEL")
+    parser.add_argument("model", type=source, metavar="MODEL")
     parser.add_argument(
-        "-o", dest="directory", type=place, required=True, metavar="DIR", help="write the compiled model"
+        "-o", dest="directory", type=replaced, required=True, metavar="DIR", help="write the compiled model"
     )
     parser.add_argument(
-        "--proofs", type=Path, default=Path("proofs"), metavar="DIR", help="certificates; default: proofs"
+        "--proofs", type=source, default=Path("proofs"), metavar="DIR", help="certificates; default: proofs"
     )
     parser.add_argument(
-        "--calibrate", type=Path, metavar="X.npz", help="inputs from which number formats are chosen, by name"
+        "--calibrate", type=source, metavar="X.npz", help="inputs from which number formats are chosen, by name"
     )
     parser.add_argument("--dimension", action="append", default=[], metavar="NAME=N", help="bind a symbolic extent")
     parser.add_argument("--exact", action="store_true", help="no rewriting of the model: exact matching only")
@@ -59,7 +59,7 @@ def add_parser(verbs: Any) -> None:
     )
     parser.add_argument(
         "--store",
-        type=Path,
+        type=source,
         metavar="FILE",
         help="proof store; default: in the user's cache",
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 from ilaverify.errors import EXIT_PROVED
 
-from .arguments import require_writable
+from .arguments import place, require_writable
 
 
 def add_parser(verbs: Any) -> None:
@@ -22,7 +22,7 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument("kind", choices=("accelerator",), help="what the package is about")
     parser.add_argument("name", metavar="NAME", help="of the package, the target and the model, such as my_gemm")
     parser.add_argument(
-        "-o", dest="directory", type=Path, metavar="DIR", help="a new or empty folder; default: NAME, in this folder"
+        "-o", dest="directory", type=place, metavar="DIR", help="a new or empty folder; default: NAME, in this folder"
     )
     parser.set_defaults(run=_new)
 

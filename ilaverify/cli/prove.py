@@ -58,7 +58,7 @@ def add_parser(verbs: Any) -> None:
     add_cluster(parser)
     parser.add_argument("--timeout", type=seconds, default=300.0, metavar="S", help="for each claim; default: 300")
     parser.add_argument("--memory", type=megabytes, default=4096, metavar="MB", help="for each process; default: 4096")
-    parser.add_argument("--store", type=Path, metavar="FILE", help="proof store; default: in the user's cache")
+    parser.add_argument("--store", type=place, metavar="FILE", help="proof store; default: in the user's cache")
     parser.add_argument("--no-store", action="store_true", help="prove everything anew and keep nothing")
     parser.add_argument("--recheck", action="store_true", help="put stored proofs to both solvers again")
     parser.add_argument(
@@ -70,7 +70,7 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument("--seed", type=seed, metavar="S", help="of --mutants; default: 0")
     parser.add_argument("--json", action="store_true", help="machine-readable output")
     for name, what in _REPORTS.items():
-        parser.add_argument(f"--{name}", type=Path, metavar="FILE", help=f"write {what}")
+        parser.add_argument(f"--{name}", type=place, metavar="FILE", help=f"write {what}")
     cli_report.add_inputs(parser)
     parser.set_defaults(run=_prove)
 
@@ -161,14 +161,10 @@ def _check_places(options: argparse.Namespace) -> None:
         raise UsageError("--store and --no-store exclude each other; leave one of them out")
     if options.store is not None and options.store.is_dir():
         raise UsageError(f"--store must name a file, not the directory {options.store}")
-    named: dict[Path, str] = {} if options.store is None else {options.store.resolve(): "store"}
     for name in _REPORTS:
         path: Path | None = getattr(options, name)
         if path is not None:
             require_writable(f"--{name}", path)
-            other = named.setdefault(path.resolve(), name)
-            if other != name:
-                raise UsageError(f"--{other} and --{name} must name different files, not both {path}")
     for name in ("campaigns", "scaling"):
         if getattr(options, name) is not None and options.html is None:
             raise UsageError(f"--{name} is shown on the HTML page; give --html FILE as well")

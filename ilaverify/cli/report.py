@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from ilaverify.errors import UsageError
 
-from .arguments import place, require_writable
+from .arguments import place, require_writable, source
 from .outcomes import RESULT_SCHEMA, chosen_entries, exit_code_of, name_width, outcome_json, print_json, show_outcome
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def add_parser(verbs: Any) -> None:
     )
     parser.add_argument("names", metavar="NAME", nargs="*", help="the claims; default: all")
     parser.add_argument("-o", dest="page", type=place, metavar="FILE", required=True, help="the page")
-    parser.add_argument("--store", type=Path, metavar="FILE", help="proof store; default: in the user's cache")
+    parser.add_argument("--store", type=source, metavar="FILE", help="proof store; default: in the user's cache")
     add_inputs(parser)
     parser.add_argument("--json", action="store_true", help="machine-readable output")
     parser.set_defaults(run=_report)
@@ -56,10 +56,10 @@ def add_parser(verbs: Any) -> None:
 def add_inputs(parser: argparse.ArgumentParser) -> None:
     """Adds the options that name what the page shows beside proofs; :func:`read_inputs` reads them."""
     parser.add_argument(
-        "--campaigns", type=Path, metavar="DIR", help="show campaigns of this directory on the HTML page"
+        "--campaigns", type=source, metavar="DIR", help="show campaigns of this directory on the HTML page"
     )
     parser.add_argument(
-        "--scaling", type=Path, metavar="FILE", help="show times against sizes (benchmarks.table3) on the HTML page"
+        "--scaling", type=source, metavar="FILE", help="show times against sizes (benchmarks.table3) on the HTML page"
     )
 
 

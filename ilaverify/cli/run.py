@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from ilaverify.errors import EXIT_INTERRUPTED, EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 
-from .arguments import add_cluster, cluster_of, count, require_writable, seed
+from .arguments import add_cluster, cluster_of, count, place, require_writable, seed, source
 from .outcomes import print_json
 from .progress import Line
 
@@ -52,24 +52,24 @@ def add_parser(verbs: Any) -> None:
         "foresaw and numbers were cut, or an output, or an operator without a bound, is as far from the reference as "
         "that is large, or samples have no result, 64 bad usage, 130 interrupted (what there is is shown and written)",
     )
-    parser.add_argument("directory", type=Path, metavar="DIR", help="as ilaverify compile writes it")
+    parser.add_argument("directory", type=source, metavar="DIR", help="as ilaverify compile writes it")
     parser.add_argument(
         "--inputs",
-        type=Path,
+        type=source,
         metavar="X.npz",
         help="an array for each input, by name, or X.npy for the only one; of one sample, or of samples along a first "
         "axis; labels may be in an array of that name",
     )
-    parser.add_argument("--labels", type=Path, metavar="Y.npy", help="the right answers of samples, as integers")
+    parser.add_argument("--labels", type=source, metavar="Y.npy", help="the right answers of samples, as integers")
     parser.add_argument("--random", type=count, metavar="N", help="N random samples in place of --inputs")
     parser.add_argument("--seed", type=seed, metavar="S", help="of --random; default: 0")
     parser.add_argument("--reference", default="host", choices=("host", "onnxruntime"), help="default: host")
     parser.add_argument("--jobs", type=count, default=os.cpu_count() or 1, metavar="N", help="default: processors")
     add_cluster(parser)
-    parser.add_argument("--output", type=Path, metavar="Y.npz", help="write the outputs")
+    parser.add_argument("--output", type=place, metavar="Y.npz", help="write the outputs")
     parser.add_argument(
         "--commands",
-        type=Path,
+        type=place,
         metavar="NEW",
         help="write what a driver sends for the first sample: a directory of columns by input of the device, "
         "NODE-CALL.npz for each program",

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 from typing import Any
 
 from ilaverify.errors import EXIT_PROVED, UsageError
 
-from .arguments import note_large, place, require_writable
+from .arguments import note_large, place, require_writable, source
 
 MOST_BYTES = 1 << 28
 """Bytes of a program file."""
@@ -28,7 +27,7 @@ def add_parser(verbs: Any) -> None:
         epilog="ilaverify list model shows the readings of each model; the first is the default",
     )
     parser.add_argument("model", metavar="MODEL", help="flexasr, hlscnn, vta, or one of another package")
-    parser.add_argument("program", type=Path, metavar="PROGRAM")
+    parser.add_argument("program", type=source, metavar="PROGRAM")
     parser.add_argument("-o", dest="output", type=place, metavar="FILE", help="write the words read to FILE")
     parser.add_argument("--reading", metavar="NAME", help="reading of the model's specification")
     parser.set_defaults(run=_simulate)
@@ -58,6 +57,7 @@ def _simulate(options: argparse.Namespace) -> int:
         print(f"ilaverify: {options.program}: note: {note}", file=sys.stderr)
     if options.output is not None:
         write_atomically(options.output, done.reads)
+        print(f"written   {options.output}")
     else:
         print(done.reads, end="")
     return EXIT_PROVED

@@ -172,7 +172,7 @@ def test_simulate(tmp_path: Path) -> None:
     done = run("simulate", "flexasr", "p.json", cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, READ, NO_UNIT)
     done = run("simulate", "flexasr", "p.json", "-o", "deep/reads.csv", cwd=tmp_path)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", NO_UNIT)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "written   deep/reads.csv\n", NO_UNIT)
     assert (tmp_path / "deep" / "reads.csv").read_text() == READ
 
 

@@ -914,7 +914,7 @@ def test_bad_usage_of_compile(place: Path, tmp_path: Path, capsys: pytest.Captur
             "or use --no-store",
         ),
         (
-            (model, "--target", "vta", "-o", out, "--proofs", proofs, "--store", out, "--no-store"),
+            (model, "--target", "vta", "-o", out, "--proofs", proofs, "--store", tmp_path / "s", "--no-store"),
             "--store and --no-store exclude each other",
         ),
         (
