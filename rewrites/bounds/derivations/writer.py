@@ -131,8 +131,8 @@ class _Writer(Words):
     def require_state(self, error: str) -> None:
         """The words with this error, and no others, are those that an earlier timestep stored as its result."""
         states = {name for name, leaf in self.leaves.values() if leaf.error == error}
-        loaded = {name for name, _ in self.leaves.values() if self.places[name][0].name == self.result}
-        if len(states) != 1 or states != loaded:
+        loaded = {name for name, _ in self.leaves.values() if self.places[name][0].name in self.stored}
+        if len(states) != 1 or states != loaded or any(self.places[s][0].name != self.result for s in states):
             raise Unread(f"{error} must be the error of the words that are loaded from {self.result}, and of no others")
 
     def assumptions(self) -> Iterator[str]:
@@ -170,6 +170,8 @@ class _Writer(Words):
             number = self.names.given.get(state.name)
             if value.is_const and number not in (None, value.value):
                 raise Unread(f"{state.name} is {value.value}, not {number}")
+            if number is not None and not 0 <= number < 1 << state.width:
+                raise Unread(f"{state.name} must be a number of {state.width} bits, not {number}")
             if value.is_const or number is not None:
                 env[state] = self.given[state] = const(value.value if number is None else number, state.width)
             elif state.name in self.names.leaves:
@@ -485,8 +487,8 @@ class _Writer(Words):
         if row not in self.leaves:
             raise Unread(f"weights must be words of a memory, not {row}")
         name, leaf = self.leaves[row][0], self.use(row, row)
-        if leaf.form != "code":
-            raise Unread(f"weights must be codes, not words of the form {leaf.form}")
+        if (leaf.form, leaf.error) != ("code", "0"):
+            raise Unread(f"weights must be exact codes, not words of the form {leaf.form} with the error {leaf.error}")
         norm = self.names.norms.get(register, "")
         names = [index, name, leaf.bias, norm, count, leaf.magnitude]
         step = self.add("weighted sum", self.step(factor), names=names, lemmas=["multiply codes"])

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 import pysmt.shortcuts as smt
 
 from ila_lang import BvSort, Expr, Function, const, ite, var
+from ir_semantics.layers.layer import bits
 from rewrites.bounds.kernel.readings import ANY, Term
 from smt_encodings.bits import BitEncoding
 from smt_encodings.claims import Obligation
@@ -29,10 +30,22 @@ def obligations(readings: Mapping[Function, Term]) -> Iterator[Obligation]:
     for function, term in readings.items():
         with fresh_symbols():
             hypothesis, goal, meaning = _statement(function, term)
-            bits = BitEncoding()
-            negated = [bits.term(hypothesis), smt.Not(bits.term(goal))]
+            encoding = BitEncoding()
+            negated = [encoding.term(hypothesis), smt.Not(encoding.term(goal))]
             text = script(negated, comment=f"{GROUP}: {function.name}\n{meaning}")
         yield Obligation(function.name, GROUP, text, "unsat", meaning)
+
+
+def where(function: Function, term: Term) -> str:
+    """Of which operands a primitive is its operation."""
+    count, fits = operands_of(term), f"where that fits {bits(function.result)} bits"
+    if len(function.params) == count:
+        return fits
+    return f"rounded down, {fits}, and {_widest(function, count)} bits before it is shifted"
+
+
+def _widest(function: Function, count: int) -> int:
+    return max(map(bits, (function.result, *(p.sort for p in function.params[:count]))))
 
 
 def _statement(function: Function, term: Term) -> tuple[Expr, Expr, str]:
@@ -42,8 +55,7 @@ def _statement(function: Function, term: Term) -> tuple[Expr, Expr, str]:
     words = all(isinstance(v.sort, BvSort) for v in (*data, *shifts)) and isinstance(function.result, BvSort)
     if len(data) != count or len(shifts) > 1 or not words:
         raise Unread(f"{function.name} must have the {count} operands of its reading, and at most a shift besides")
-    result = function(*data, *shifts)
-    wide = max(result.width, *(d.width for d in data))
+    result, wide = function(*data, *shifts), _widest(function, count)
     operands = iter(data)
 
     def go(term: Term) -> Expr:
@@ -65,10 +77,7 @@ def _statement(function: Function, term: Term) -> tuple[Expr, Expr, str]:
     width = max(exact.width, wide, *(s.width for s in shifts))
     exact = exact.sext(width)
     moved = exact.ashr(shifts[0].zext(width)) if shifts else exact
-    where = f"where that fits {result.width} bits"
-    if shifts:
-        where = f"rounded down, {where}, and {wide} bits before it is shifted"
-    meaning = f"{function.name} is its operation on integers, {where}"
+    meaning = f"{function.name} is its operation on integers, {where(function, term)}"
     return _fits(exact, wide) & _fits(moved, result.width), result.sext(width) == moved, meaning
 
 

@@ -15,7 +15,6 @@ from chc.tensor_rules.rule import TensorRule, floors
 from ir_semantics.graph.ir import Attribute
 from ir_semantics.graph.operator import Operator
 from ir_semantics.graph.types import TensorType
-from ir_semantics.layers.layer import bits
 from ir_semantics.tensors.conditions import Condition
 from ir_semantics.tensors.index import index
 from ir_semantics.tensors.numbers import DivisionByZero, Undefined
@@ -23,7 +22,7 @@ from reports.subjects import Required, needed_by
 from rewrites.bounds.kernel.judgements import text_of
 from rewrites.claims.joints.instruction import Unread
 from rewrites.claims.joints.joint import Joint
-from rewrites.claims.joints.readings import obligations
+from rewrites.claims.joints.readings import obligations, where
 from rewrites.claims.joints.runs import difference
 from rewrites.claims.names import bound_name
 from rewrites.claims.sources import text_digest
@@ -114,8 +113,7 @@ class JointSubject(TensorSubject):
             "words stand for numbers, and how far rounding, saturation and overflow lie from these, bounds say: "
             + ", ".join(dict.fromkeys(self._words())),
             *(
-                f"{function.name} stands for the operation {term}, in the unit of its result, where it fits "
-                f"{bits(function.result)} bits"
+                f"{function.name} stands for the operation {term}, in the unit of its result, {where(function, term)}"
                 for function, term in self.joint.readings.items()
             ),
         ]

@@ -20,6 +20,7 @@ from ir_semantics.graph.types import GraphError, TensorType
 from rewrites.bounds.derivations.calculus import Operator as Bounded
 from rewrites.claims.joints.instruction import called
 from rewrites.claims.names import bound_name, joint_name, slug
+from rewrites.claims.theorems.operators import OPERATORS as THEOREMS
 from rewrites.mappings.claim import MappingClaim
 
 from .interface import Implementation, Options
@@ -95,14 +96,18 @@ class AcceleratorOperator(Operator):
         return tuple(dict.fromkeys(names))
 
     def theorems(self, mapping: MappingClaim) -> frozenset[str]:
-        """The bounds of a mapping's calls that are about a kernel which its IR side runs: of others nothing follows."""
+        """The bounds of a mapping's calls that are claims, and about a kernel that its IR side runs.
+
+        Of others nothing follows.
+        """
         return _theorems(self, mapping)
 
 
 @lru_cache(maxsize=1024)
 def _theorems(operator: AcceleratorOperator, mapping: MappingClaim) -> frozenset[str]:
     kernels = {digest(run.kernel) for run in called(mapping.mapping.ir)}
-    derived = ((bounded.name, bounded.written.kernel) for bounded in operator.bounds.get(mapping, ()))
+    claimed = (bounded for bounded in operator.bounds.get(mapping, ()) if THEOREMS.get(bounded.name) is bounded)
+    derived = ((bounded.name, bounded.written.kernel) for bounded in claimed)
     return frozenset(name for name, kernel in derived if kernel is not None and digest(kernel) in kernels)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from fractions import Fraction
@@ -20,6 +20,7 @@ from ila_lang.language.kernel import For, Load, Store
 from ila_lang.mapping import Lemma
 from ir_semantics.layers.attention import attention_ir
 from ir_semantics.layers.dense import dense_ir
+from ir_semantics.layers.recurrent import recurrent_ir
 from rewrites.bounds.derivations.calculus import Operator
 from rewrites.bounds.derivations.names import Leaf, Names, Unread, Written
 from rewrites.bounds.derivations.writer import derivation_of
@@ -549,6 +550,43 @@ def test_a_series_has_a_name_of_its_own(series: str, role: str) -> None:
         Rejected, match=rf"^{series} must be the name of one thing, not of {role} and a sum over steps$"
     ):
         derivation_of(run.kernel, run.operands, "tensor_out", names, growth=("e_h", "U", series))
+
+
+def test_growth_counts_states_in_all_memories() -> None:
+    """What the timestep before left in another memory has an error, too."""
+    ila = recurrent_ir(replace(recurrent.cell_of("rnn"), keeps="state", combine=_added_to_the_state))
+    (instruction,) = ila.instructions.values()
+    assert instruction.kernel is not None
+    operands = {state: state for name, state in ila.states.items() if name in recurrent.BIASES}
+    names = flexasr._recurrent_names("rnn")
+    names = replace(
+        names,
+        leaves={**names.leaves, "state_code": Leaf("c", "code", "1", "b_h", "0")},
+        ranges={name: value for name, value in names.ranges.items() if name != "tensor_state"},
+    )
+    with pytest.raises(Unread, match=r"^e_h must be the error of the words that are loaded from tensor_out, "):
+        derivation_of(instruction.kernel, operands, "tensor_out", names, growth=("e_h", "U", "G"))
+
+
+def _added_to_the_state(pairs: Sequence[tuple[Expr, Expr]], state: Expr) -> tuple[Expr, Expr]:
+    ((of_input, of_state),) = pairs
+    new = functions.tanh(functions.eadd(functions.eadd(of_input, of_state), functions.eadd(state, state)))
+    return new, new
+
+
+def test_weights_are_exact() -> None:
+    names = flexasr._LAYER_NAMES
+    leaves = {**names.leaves, "weight": replace(names.leaves["weight"], error="e_w")}
+    with pytest.raises(Unread, match=r"^weights must be exact codes, not words of the form code with the error e_w$"):
+        layer(fixed_to_adpfloat, replace(names, leaves=leaves))
+
+
+def test_operands_have_numbers_of_their_widths() -> None:
+    (run,) = called(linear.ir_fragment(None))
+    (operand, *_) = (state for state in run.operands if state.name.startswith("bias"))
+    names = replace(flexasr._LAYER_NAMES, given={operand.name: 1 << operand.width})
+    with pytest.raises(Unread, match=rf"^{operand.name} must be a number of {operand.width} bits, not "):
+        derivation_of(run.kernel, run.operands, "tensor_out", names)
 
 
 def test_the_error_of_the_state_is_no_magnitude() -> None:

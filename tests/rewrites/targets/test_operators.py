@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from ilaverify.catalogue import mappings
 from ir_semantics.graph import Builder, GraphError, TensorType, run
-from rewrites.compiler.codegen import AcceleratorOperator, Options, accelerator_operator
 from rewrites.claims.theorems import machines
+from rewrites.compiler.codegen import AcceleratorOperator, Options, accelerator_operator
 from rewrites.mappings.flexasr.claims import LINEAR
 from rewrites.mappings.hlscnn.claims import CONVOLUTIONS
 from rewrites.mappings.vta.claims import DENSE, GEMM
@@ -196,3 +196,5 @@ def test_bounds_are_of_operators_whose_theorem_is_about_a_kernel_that_is_run() -
     other = replace(operator, name="tried.with_bounds_of_others", bounds=bounds)
     assert not other.theorems(own)
     assert other.theorems(foreign) == {"HLSCNN conv2d, weights of 16 bits"}
+    named = replace(machines.CONVOLUTIONS[16], example={})  # an operator of somebody's own with the name of a claim
+    assert not replace(operator, name="tried.with_a_bound_of_its_own", bounds={foreign: (named,)}).theorems(foreign)
