@@ -110,8 +110,11 @@ class Matcher:
         at = context.hypotheses
         if left == right:
             return same(at, self.elements.value(left))
-        if self.laws is Laws.RING and any(len(_alike(v)) > len(set(_alike(v))) for v in (left, right)):
-            (one, first), (other, last) = (self._together(v, context) for v in (left, right))
+        places = [_alike(v) for v in (left, right)] if self.laws is Laws.RING else []
+        if any(len(own) > len(set(own)) for own in places):
+            (one, first), (other, last) = (
+                self._together(v, own, context) for v, own in zip((left, right), places, strict=True)
+            )
             between = self.values(one, other, context)
             return between and chain(at, first, between, (last, True))
         if (equal_sums := self.sums(left, right, context)) is not None:
@@ -127,9 +130,9 @@ class Matcher:
                 return chain(at, first, equal_sums, (last, True))
         return None
 
-    def _together(self, value: Value, context: Context) -> tuple[Value, Step]:
+    def _together(self, value: Value, places: list[int], context: Context) -> tuple[Value, Step]:
         """A sum in which families that differ in names of variables are one, and the step that leads there."""
-        at, places = context.hypotheses, _alike(value)
+        at = context.hypotheses
         renamed = [_renamed(f, value[place]) for f, place in zip(value, places, strict=True)]
         start, end = (joined("sum", list(map(self.elements.family, fs)), self.elements.zero) for fs in (value, renamed))
         premises, data = list[Step](), []

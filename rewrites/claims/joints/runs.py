@@ -65,8 +65,8 @@ def difference(joint: Joint, operator: Operator, rule: TensorRule) -> str:
         operands = (*joint.operands, *map(input_, joint.numbers))
         inputs = {**rule.inputs, **{dict(t.attributes)["name"]: t for t in operands}}
         data = {n: _filled(shape_at(t, sizes), draw) for n, t in inputs.items()}
-        for name in joint.numbers:  # most have a value where it is positive
-            data[name][()] = abs(data[name][()]) + Fraction(1, 2)
+        for name in joint.numbers:  # small or large, and positive, where most have a value
+            data[name][()] = Fraction(draw.randint(1, 9), 1 << draw.randint(0, 20))
         for what, term, result in (
             ("the kernel", rule.right, _executed(joint, sizes, data)),
             ("the operator's graph", rule.left, _graph(joint, operator, sizes, data)),

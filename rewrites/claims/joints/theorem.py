@@ -74,6 +74,9 @@ class BoundReading(KernelReading):
     def read(self, run: Run) -> None:
         """One element of the result: the real number, at the digits of its place."""
         theorem, layout = self.derived
+        for state, value in layout.given.items():
+            if run.fixed.get(state) is not value:
+                raise Unread(f"{self.called.names[state]} must be {value.value}, as in the bound of {self.bound.name}")
         memory, address = layout.result
         used = set(variables_of(address))
         free = [loop for loops in layout.indices.values() if used & {c for c, _ in loops} for loop in loops]

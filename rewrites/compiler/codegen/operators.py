@@ -142,10 +142,12 @@ def joint_problem(operator: AcceleratorOperator, mapping: MappingClaim, gate: Ga
     for name in (joint.name, *operator.rests(mapping)):
         if name not in gate.admitted:
             return name, gate.left_out.get(name, "the gate was not asked for it")
-    subject = gate.admitted[joint.name].subject
-    if isinstance(subject, JointSubject) and subject.joint is joint.joint and subject.operator is operator:
-        return None
-    return joint.name, "the certificate of this name is of another joint"
+    subject, bound = gate.admitted[joint.name].subject, joint.joint.bound
+    if not isinstance(subject, JointSubject) or subject.joint is not joint.joint or subject.operator is not operator:
+        return joint.name, "the certificate of this name is of another joint"
+    if bound is not None and getattr(gate.admitted[joint.rests].subject, "operator", None) is not bound:
+        return joint.rests, "the certificate of this name is of another bound"
+    return None
 
 
 def joints_of(implementation: Implementation) -> dict[str, str]:

@@ -21,10 +21,12 @@ from ir_semantics.layers.layer import call
 from ir_semantics.layers.normalisation import NORM_CODE, layer_norm_ir
 from ir_semantics.tensors.index import size
 from ir_semantics.tensors.operators import reverse
+from rewrites.bounds.derivations.calculus import Operator as Bounded
 from rewrites.claims.gate import Gate
 from rewrites.claims.joints import theorem
 from rewrites.claims.joints.joint import Joint
 from rewrites.claims.joints.runs import difference
+from rewrites.claims.subjects.bounds import BoundSubject
 from rewrites.claims.subjects.joint import JointSubject
 from rewrites.claims.theorems import flexasr as bounds
 from rewrites.claims.theorems.derived import derived
@@ -240,7 +242,7 @@ def joined(ir: Fragment, of_bound: Fragment | None = None, **names: Any) -> Join
     attributes = {n: getattr(real, n) for n in ("output", "inputs", "lemmas", "parameters", "compared")}
     claim: Any = SimpleNamespace(name="tried", mapping=SimpleNamespace(ir=ir, **attributes))
     known = replace(own.written.source.names, **names)
-    bound = derived(own.name, "", own.symbols, own.example, lambda: of_bound or ir, known)
+    bound = Bounded(own.name, "", own.symbols, derived(lambda: of_bound or ir, known), own.example)
     return replace(JOINT, mapping=claim, bound=bound)
 
 
@@ -293,6 +295,10 @@ UNREAD: Mapping[str, tuple[Callable[[], Joint], str]] = {
     "another number that is left out": (
         lambda: joined(fragment(), omitted={"inverse root": ("delta", "1/99999")}),
         "delta of the bound must be a word of a memory, as it lies there",
+    ),
+    "a bound for as many rows": (
+        lambda: joined(fragment(), given={"rows": 2}),
+        "rows must be 2, as in the bound of FlexASR layer norm",
     ),
     "gamma in another format": (
         lambda: replace(JOINT, exponents={**JOINT.exponents, "host_gamma": size("bias_x")}),
@@ -354,11 +360,24 @@ def test_without_its_bound_the_operator_is_not_executed() -> None:
     needed = LAYER_NORM.rests(claims.LAYER_NORM)
     assert needed[0] == "bound-flexasr-layer-norm" and "lemma-inverse-root" in needed
     admitted: dict[str, Any] = {name: SimpleNamespace(subject=None) for name in needed}
+    admitted[needed[0]] = SimpleNamespace(subject=BoundSubject(needed[0], bounds.LAYER_NORM))
     admitted[SUBJECT.name] = SimpleNamespace(subject=SUBJECT)
-    assert joint_problem(LAYER_NORM, claims.LAYER_NORM, Gate(admitted, {})) is None
+
+    def problem(**changed: Any) -> tuple[str, str] | None:
+        return joint_problem(LAYER_NORM, claims.LAYER_NORM, Gate({**admitted, **changed}, {}))
+
+    assert problem() is None
     for name in (*needed, SUBJECT.name):
         without = {n: a for n, a in admitted.items() if n != name}
         assert joint_problem(LAYER_NORM, claims.LAYER_NORM, Gate(without, {name: "why"})) == (name, "why")
+    for name, other, told in (
+        (needed[0], BoundSubject(needed[0], joined(fragment(), omitted={}).bound), "bound"),  # type: ignore[arg-type]
+        (SUBJECT.name, JointSubject(SUBJECT.name, replace(JOINT), LAYER_NORM), "joint"),
+    ):
+        assert problem(**{name: SimpleNamespace(subject=other)}) == (
+            name,
+            f"the certificate of this name is of another {told}",
+        )
 
 
 def test_it_is_not_declared() -> None:

@@ -20,12 +20,12 @@ MAPPINGS = tuple(dict.fromkeys(mapping.name for o in OPERATORS.values() for mapp
 
 
 def gate(*without: str) -> Gate:
-    """Everything that offloading uses, but for some claims; of mappings and bounds only name and digest are there."""
+    """Everything that offloading uses, but for some claims; of mappings only name and digest are there."""
     admitted = {}
-    for name in RULES:
+    for name in (*RULES, *BOUNDS):
         subject = KNOWN[name].build()
         admitted[name] = Admission(name, subject, f"digest of {name}", subject.words(), {})
-    for name in (*MAPPINGS, *BOUNDS):
+    for name in MAPPINGS:
         admitted[name] = Admission(name, cast(Subject, None), f"digest of {name}", cast(Claim, None), {})
     for name, entry in joint_entries().items():
         admitted[name] = Admission(name, entry.build(), f"digest of {name}", cast(Claim, None), {})
