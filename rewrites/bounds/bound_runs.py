@@ -29,6 +29,8 @@ from .values import INTERVALS, Values
 
 RUNS, MOST_TRIES = 12, 60
 EXTENTS = (1, 2, 3)
+MOST_WORDS = 500
+"""Words of a leaf with all indices; with more, every size that is not fixed is 1."""
 BIASES = 8
 STEPS = 3
 """Timesteps of a bound over time."""
@@ -62,7 +64,9 @@ def number(word: int, form: str, bias: int = 0) -> Fraction:
 
 def survey_bound(operator: Operator) -> Runs:
     """Runs both sides on data of which a bound is stated, small and large."""
-    draw, count, at = random.Random(0), 0, dict[str, None]()
+    draw, count, at, fixed = random.Random(0), 0, dict[str, None](), _fixed(operator.theorem)
+    if prod(fixed.values()) > MOST_WORDS:
+        return Runs(0, (), (f"it is of more than {MOST_WORDS:,} words, which are too many to be run",))
     for attempt in range(MOST_TRIES):
         data = _drawn(operator.theorem, draw, attempt)
         excess = beyond(operator, data)
@@ -81,6 +85,8 @@ def survey_bound(operator: Operator) -> Runs:
 def _drawn(theorem: Theorem, draw: random.Random, attempt: int) -> Data:
     fixed, sizes = _fixed(theorem), dict[str, int]()
     extents = {i: fixed.get(i) or sizes.setdefault(n, draw.choice(EXTENTS)) for i, n in _sizes(theorem).items()}
+    if prod(extents.values()) > MOST_WORDS:
+        extents = {i: fixed.get(i, 1) for i in extents}
     biases = {b: draw.randrange(0, 4) for _, b, *_ in theorem.leaves.values() if b}
     biases |= {b: draw.randrange(0, BIASES) for j in theorem.judgements for b in j.biases if b not in biases}
     data = Data(extents, biases)

@@ -751,3 +751,31 @@ def test_a_kernel_with_another_constant_is_an_error() -> None:
     right = words_of(added(3), replace(NAMES, ranges={}))
     verdict = BoundSubject("bound-own", operator_of(replace(right, kernel=added(2)))).prove(Discharger())
     assert verdict.status is Status.ERROR
+
+
+@pytest.mark.parametrize(
+    ("depth", "extent", "reason"),
+    [
+        (10, None, ""),
+        (20, None, "no sizes were found at which nested sums stores a word within 100,000 iterations"),
+        (9, 4, "it is of more than 500 words, which are too many to be run"),
+    ],
+)
+def test_runs_of_many_sums_inside_of_each_other_end(depth: int, extent: int | None, reason: str) -> None:
+    k = Kernel("nested sums")
+    extents = [var(f"n{d}", bv(32)) if extent is None else const(extent, 32) for d in range(depth)]
+
+    def summed_from(level: int, at: Expr) -> Expr:
+        if level == depth:
+            return k.load("a", X, at)
+        acc = k.let(f"acc{level}", const(0, 32))
+        with k.loop(f"t{level}", extents[level]) as t:
+            k.assign(acc, acc + summed_from(level + 1, at * extents[level] + t))
+        return acc
+
+    k.store(OUT, const(0, 32), relu(summed_from(0, const(0, 32))))
+    counts = {f"t{d}": (f"i{d}", f"T{d}" if extent is None else str(extent)) for d in range(depth)}
+    written = derivation_of(k, {}, "out", Names({"a": A}, loops=counts))
+    operator = Operator("own", "", {**SYMBOLS, **{f"T{d}": "" for d in range(depth)}}, lambda: written, {})
+    verdict = BoundSubject("bound-own", operator).prove(Discharger())
+    assert (verdict.status, verdict.reason) == (Status.UNKNOWN if reason else Status.PROVED, reason)
