@@ -31,7 +31,7 @@ from .isa import ENCODINGS, Alu, AluOp, Finish, Gemm, Instruction, Load, MemoryI
 from .options import HLS, VtaOptions
 from .program import Program
 from .scratchpads import SCRATCHPADS
-from .tiling import Blocks, Region, Regions, blocks_of, dense_blocks, unpack_vectors
+from .tiling import Blocks, Region, Regions, blocks_of, dense_blocks, pack_tiles, pack_vectors, unpack_vectors
 
 INP, WGT, ACC = (SCRATCHPADS[m].depth for m in (MemoryId.INP, MemoryId.WGT, MemoryId.ACC))
 MOST_SHIFT = 15  # a larger amount shifts left in the HLS design
@@ -100,6 +100,41 @@ def post_steps(*, shift: int = 0, relu: bool = False, clip: bool = True) -> tupl
     if clip:
         steps.append(Step(AluOp.MIN, 127))
     return tuple(steps)
+
+
+SATURATED = post_steps()
+"""What a product ends with where nothing is said: bounds of bytes."""
+
+
+def dense(
+    x: NDArray[np.int8],
+    weights: NDArray[np.int8],
+    bias: NDArray[np.int32] | None = None,
+    *,
+    steps: Sequence[Step] = SATURATED,
+    options: VtaOptions = HLS,
+) -> tuple[Program, TensorProgram]:
+    """``x @ weights.T + bias``, then ``steps``: a program with its data, and how to read its result.
+
+    ``x`` is (rows, inputs), ``weights`` (outputs, inputs), both int8; ``bias`` (outputs,) int32.
+    """
+    if x.ndim != 2 or weights.ndim != 2 or x.shape[1] != weights.shape[1]:
+        raise ValueError(
+            f"x and weights must be matrices with as many columns, not of shapes {x.shape} and {weights.shape}; "
+            "weights have one row per output channel"
+        )
+    if bias is not None and bias.shape != weights.shape[:1]:
+        raise ValueError(f"bias must have shape {weights.shape[:1]}, not {bias.shape}; it has one number per output")
+    if x.dtype != np.int8 or weights.dtype != np.int8:
+        raise ValueError(f"x and weights must be int8, not {x.dtype} and {weights.dtype}; quantise them")
+    if bias is not None and bias.dtype != np.int32:
+        raise ValueError(f"bias must be int32, not {bias.dtype}; convert it")
+    shape = (x.shape[0], x.shape[1], weights.shape[0])
+    tensor_program = dense_program(shape, has_bias=bias is not None, steps=steps)
+    tensors = {"input": pack_vectors(x), "weights": pack_tiles(weights)}
+    if bias is not None:
+        tensors["bias"] = pack_vectors(bias[None, :])
+    return tensor_program.program(options, **tensors), tensor_program
 
 
 def dense_program(

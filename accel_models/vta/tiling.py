@@ -26,9 +26,39 @@ def blocks_of(count: int) -> int:
     return -(-count // BLOCK)
 
 
+def pack_vectors(matrix: NDArray[np.generic]) -> bytes:
+    """A matrix (rows, columns) of int8 or int32 as vectors, row by row; tails are zeros.
+
+    >>> pack_vectors(np.array([[1, -1]], dtype=np.int8)).hex()
+    '01ff0000000000000000000000000000'
+    """
+    _require_matrix(matrix)
+    rows, columns = matrix.shape
+    wide = np.zeros((rows, blocks_of(columns) * BLOCK), matrix.dtype)
+    wide[:, :columns] = matrix
+    return wide.astype(wide.dtype.newbyteorder("<")).tobytes()
+
+
+def pack_tiles(weights: NDArray[np.generic]) -> bytes:
+    """A weight matrix (output channels, input channels) of int8 as tiles; tile (n, k) has index ``n * K + k``."""
+    _require_matrix(weights)
+    rows, columns = (blocks_of(n) for n in weights.shape)
+    wide = np.zeros((rows * BLOCK, columns * BLOCK), np.int8)
+    wide[: weights.shape[0], : weights.shape[1]] = weights
+    return wide.reshape(rows, BLOCK, columns, BLOCK).swapaxes(1, 2).tobytes()
+
+
 def unpack_vectors(data: bytes, rows: int, columns: int) -> NDArray[np.int8]:
-    """The matrix of int8 in vectors, row by row, without tails."""
+    """The matrix of int8 behind packed vectors, without tails; the inverse of :func:`pack_vectors`."""
     return np.frombuffer(data, np.int8).reshape(rows, blocks_of(columns) * BLOCK)[:, :columns].copy()
+
+
+def _require_matrix(matrix: NDArray[np.generic]) -> None:
+    if matrix.ndim != 2 or matrix.dtype not in (np.int8, np.int32) or 0 in matrix.shape:
+        raise ValueError(
+            f"A tensor of VTA must be a non-empty matrix of int8 or int32, not {matrix.dtype} of shape {matrix.shape}; "
+            "reshape or convert it"
+        )
 
 
 @dataclass(frozen=True)

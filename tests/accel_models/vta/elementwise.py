@@ -13,8 +13,7 @@ from accel_models.vta.isa import Alu, AluOp, Instruction, MemoryId
 from accel_models.vta.options import HLS, VtaOptions
 from accel_models.vta.products import ACC, TensorProgram, _complete, _in_place, _load, _Tiles
 from accel_models.vta.program import Program
-from accel_models.vta.tiling import Blocks, Regions, blocks_of
-from tests.accel_models.vta.dense import pack_vectors
+from accel_models.vta.tiling import Blocks, Regions, blocks_of, pack_vectors
 
 Step = tuple[AluOp, int | None]
 """An ALU operation, with an immediate or with a second matrix."""

@@ -16,11 +16,10 @@ from accel_models.vta.model import vta
 from accel_models.vta.options import CHISEL, FSIM, HLS, PRESETS, VTA_ILA, VtaOptions
 from accel_models.vta.order.revisits import check_revisits
 from accel_models.vta.order.schedule import shuffled
-from accel_models.vta.products import _MicroOps, dense_program, post_steps
+from accel_models.vta.products import _MicroOps, dense, dense_program, post_steps
 from accel_models.vta.program import run
-from accel_models.vta.tiling import Blocks, Regions, dense_blocks, unpack_vectors
+from accel_models.vta.tiling import Blocks, Regions, dense_blocks, pack_tiles, pack_vectors, unpack_vectors
 from ila_lang import Machine
-from tests.accel_models.vta.dense import dense, pack_tiles, pack_vectors
 from tests.accel_models.vta.elementwise import elementwise, elementwise_program
 
 sizes = st.integers(1, 20)
@@ -235,6 +234,17 @@ X = np.zeros((2, 3), np.int8)
     ("act", "message"),
     [
         (lambda: post_steps(shift=32), "shift must be in 0 .. 31, not 32; accumulators have 32 bits"),
+        (
+            lambda: dense(X, np.zeros((4, 2), np.int8)),
+            "x and weights must be matrices with as many columns, not of shapes (2, 3) and (4, 2); weights have one "
+            "row per output channel",
+        ),
+        (
+            lambda: dense(X, X, np.zeros(3, np.int32)),
+            "bias must have shape (2,), not (3,); it has one number per output",
+        ),
+        (lambda: dense(X, X.astype(np.int32)), "x and weights must be int8, not int8 and int32; quantise them"),
+        (lambda: dense(X, X, np.zeros(2, np.int64)), "bias must be int32, not int64; convert it"),
         (lambda: dense_program((2, 0, 2)), "rows, inputs and outputs must be positive, not 2, 0 and 2"),
         (
             lambda: dense_program((1 << 20, 16, 16)),

@@ -13,10 +13,9 @@ from accel_models.mmio_program import ProgramError, format_reads
 from accel_models.vta.assembly import assemble
 from accel_models.vta.model import vta
 from accel_models.vta.options import FSIM, HLS, VTA_ILA
-from accel_models.vta.products import post_steps
+from accel_models.vta.products import dense, post_steps
 from accel_models.vta.program import Program, format_program, parse_program, read_bytes, run, write_bytes
 from ila_lang import Machine, Simulator
-from tests.accel_models.vta.dense import dense
 
 TEXT = """{
  "comment": "adds 3 to four accumulators and stores their bytes",

@@ -12,7 +12,7 @@ import pytest
 import bmc.prove
 from accel_models.vta.isa import AluOp
 from accel_models.vta.model import vta
-from accel_models.vta.products import post_steps
+from accel_models.vta.products import dense, post_steps
 from accel_models.vta.program import run
 from ila_lang import Expr, Machine, const
 from ila_lang.mapping import SizeError, TensorMapping
@@ -20,7 +20,6 @@ from rewrites.mappings.vta import dense as dense_module
 from rewrites.mappings.vta.dense import DEPTH, SHIFT, dense_mapping
 from rewrites.mappings.vta.programs import ROWS, micro_op
 from smt_encodings.claims import Status
-from tests.accel_models.vta.dense import dense
 from tests.rewrites.mappings.mapping_checks import require_proved, require_refuted, require_unproved, slow_but
 from tests.rewrites.mappings.vta.faults import Change, Faulty, faulty, given, left_out, micro_ops, twice
 from tests.rewrites.mappings.vta.test_elementwise import ran
