@@ -108,6 +108,15 @@ def modules_in_use() -> tuple[str, ...]:
     return tuple(module.__name__ for module in _modules)
 
 
+def command_line(verb: str) -> str:
+    """How a verb is called with the modules in use, to be continued with its arguments.
+
+    >>> command_line("check")
+    'ilaverify check'
+    """
+    return " ".join(["ilaverify", verb, *(f"--module {name}" for name in modules_in_use())])
+
+
 def guest_modules() -> list[ModuleType]:
     """All loaded modules of packages, other than ilaverify's own, that offer something."""
     groups = {door._group for door in _doors}

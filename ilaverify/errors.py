@@ -34,5 +34,5 @@ def require_proofs(proofs: Path) -> None:
     """Raises UsageError where certificates are looked for in what is no directory."""
     if not proofs.is_dir():
         raise UsageError(
-            f"--proofs must be a directory of certificates, and {proofs} is none; ilaverify prove -o DIR makes one"
+            f"proofs must be a directory of certificates, and {proofs} is none; ilaverify prove -o DIR makes one"
         )

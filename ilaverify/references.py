@@ -68,8 +68,8 @@ def run_onnx(model: bytes, inputs: Mapping[str, Array]) -> dict[str, Array]:
         return dict(zip(names, session.run(names, dict(inputs)), strict=True))
     except ImportError as error:
         raise UsageError(
-            "--reference onnxruntime needs the package onnxruntime, which is not installed; "
-            "pip install ilaverify[compare], or use --reference host"
+            "the reference onnxruntime needs the package onnxruntime, which is not installed; "
+            "pip install ilaverify[compare], or take the reference host"
         ) from error
     except Exception as error:  # the runtime's errors have no common class
         raise UsageError(f"onnxruntime must run the model, and fails: {error}") from error

@@ -9,7 +9,7 @@ from typing import Any
 
 from bmc.counterexample import Counterexample
 from bmc.prove import Try
-from ila_lang.extensions import modules_in_use
+from ila_lang.extensions import command_line
 from rewrites.claims.advice import METHODS, advice_for
 from rewrites.claims.verify import counterexample_of
 from smt_encodings.claims import Obligation, Runs, Status, Verdict
@@ -210,8 +210,7 @@ def counted(count: int, what: str) -> str:
 def show_written(paths: Sequence[Path]) -> str:
     """The files that were written, and how the data of a counterexample are replayed."""
     lines = [f"written   {path}\n" for path in paths]
-    modules = "".join(f" --module {name}" for name in modules_in_use())
-    lines += [f"replay    ilaverify check{modules} {path}\n" for path in paths if is_counterexample(path)]
+    lines += [f"replay    {command_line('check')} {path}\n" for path in paths if is_counterexample(path)]
     return "".join(lines)
 
 

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ila_lang.extensions import command_line
 from ilaverify.errors import EXIT_INTERRUPTED, EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 
 from .arguments import add_cluster, cluster_of, count, place, require_writable, seed, source
@@ -295,7 +296,7 @@ def _report(result: CampaignResult, directory: Path | None) -> str:
             lines.append("  to replay    run again with -o DIR, which writes the example")
         else:
             path = directory / f"{result.campaign.name}.violation.json"
-            lines.append(f"  to replay    ilaverify campaign {result.campaign.name} --replay {path}")
+            lines.append(f"  to replay    {command_line('campaign')} {result.campaign.name} --replay {path}")
     elif not result.checked:
         lines.append("NOTHING        was checked: no example says anything of the property")
     elif not result.interrupted:

@@ -17,6 +17,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ila_lang.extensions import command_line
 from ilaverify.errors import EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 
 from .arguments import count, megabytes, note_large, seconds, source
@@ -120,8 +121,8 @@ def _require_readable(path: Path) -> None:
     data = data_of_program(path)
     if data is not None:
         raise UsageError(
-            f"{path} is the program of a counterexample, which ilaverify simulate MODEL {path} runs; to replay the "
-            f"counterexample: ilaverify check {data}"
+            f"{path} is the program of a counterexample, which {command_line('simulate')} MODEL {path} runs; to replay "
+            f"the counterexample: {command_line('check')} {data}"
         )
     if path.is_fifo():
         return  # it can be read once

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from ila_lang.extensions import ExtensionError, use_module
+from ila_lang.extensions import ExtensionError, command_line, use_module
 from ilaverify.errors import EXIT_BAD_USAGE, EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 from ilaverify.version import VERSION
 
@@ -209,7 +209,7 @@ def _mapping(options: argparse.Namespace) -> int:
     if options.name not in mappings():
         other = all_entries().get(options.name)
         if other is not None:
-            raise UsageError(f"{options.name} is a {other.kind}; use ilaverify rule {options.name}")
+            raise UsageError(f"{options.name} is a {other.kind}; use {command_line('rule')} {options.name}")
     mapping = find_mapping(options.name)
 
     from ila_lang.mapping import SizeError

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ila_lang.extensions import command_line
 from ilaverify.errors import UsageError
 
 from .arguments import place, require_writable, source
@@ -150,9 +151,9 @@ def _missing(problem: str, held: int) -> str:
         entries = "one answer" if held == 1 else f"{held} answers"
         return (
             f"{prefix}the store holds {entries} for other semantics, words, prover or solvers, and none for these; "
-            "prove the claim with ilaverify prove"
+            f"prove the claim with {command_line('prove')}"
         )
-    return prefix + "the store holds nothing of this claim; prove it with ilaverify prove"
+    return prefix + f"the store holds nothing of this claim; prove it with {command_line('prove')}"
 
 
 # -- the page -------------------------------------------------------------------------------------------

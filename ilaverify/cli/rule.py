@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ila_lang.extensions import command_line
 from ilaverify.errors import UsageError
 
 from .arguments import place, require_writable, seconds
@@ -37,7 +38,7 @@ def _rule(options: argparse.Namespace) -> int:
     from ilaverify.catalogue import find_subject, mappings
 
     if options.name in mappings():
-        raise UsageError(f"{options.name} is a mapping; use ilaverify mapping {options.name}")
+        raise UsageError(f"{options.name} is a mapping; use {command_line('mapping')} {options.name}")
     if options.directory is not None:
         require_writable("-o", options.directory, directory=True)
     subject = find_subject(options.name)

@@ -20,6 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ila_lang.extensions import command_line
 from ilaverify.errors import EXIT_INTERRUPTED, EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 
 from .arguments import add_cluster, cluster_of, count, place, require_writable, seed, source
@@ -207,7 +208,7 @@ def _lines(summary: _Summary) -> Iterator[str]:
         + (f"; the fastest sample {result.fastest:.3f} s; all, with references, {running:.2f} s" if many else "")
     )
     yield ""
-    yield f"{UNCHECKED}; ilaverify check {printable(str(options.directory))} does"
+    yield f"{UNCHECKED}; {command_line('check')} {printable(str(options.directory))} does"
     yield f"  equality  {equality_text(compiled.proof.equality)}"
     yield f"  rests on  {len(compiled.proof.certificates)} certificates, by digest"
     for name, c in compiled.proof.certificates.items():

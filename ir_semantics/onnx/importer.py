@@ -147,7 +147,7 @@ def _input_type(name: str, of: TypeProto, dimensions: Mapping[str, int], shape: 
             extent, how = "unknown extent", "write its extent into the model"
             if d.dim_param:
                 extent = f"symbolic extent {d.dim_param}"
-                how = f"bind it when importing (compile --dimension {d.dim_param}=N)"
+                how = f"bind it when importing (dimensions; compile --dimension {d.dim_param}=N)"
             raise GraphError(f"the input {name} must have a static shape, but its axis {axis} has the {extent}; {how}")
     try:
         return TensorType(dtype, tuple(extents))

@@ -20,7 +20,17 @@ _SHAPE = (
 _SPLIT = "split the loop as `cell` is split, so that each counter is a coordinate, or a quotient or remainder of one"
 _TRIED = "look at this place of the program with the values of the solver's model, which stand below"
 
+_TIME = (
+    "give solvers more time (--timeout); where that does not help, write addresses as concatenations or products of "
+    "few sizes, and state bounds on products of sizes in the size domain"
+)
+
 ADVICE: tuple[tuple[str, str], ...] = (
+    (
+        r"needs the answer (unsat;(?!.*: sat\b)|sat;(?!.*: unsat\b)).*"
+        r": unknown (timeout|TIMEOUT|canceled|interrupted|RESOURCEOUT|max\. (resource|memory))",
+        _TIME,
+    ),
     (
         r"\(lemmas\) needs the answer",
         "correct the lemma, which must hold for all operands, whether they occur or not",
@@ -37,8 +47,7 @@ ADVICE: tuple[tuple[str, str], ...] = (
     ),
     (
         r"needs the answer unsat.*: unknown",
-        "give solvers more time (--timeout), write addresses as concatenations or products of few sizes, and state "
-        "bounds on products of sizes in the size domain",
+        _TIME,
     ),
     (r"needs the answer \w+;.*: (sat|unsat)", _TRIED),
     (

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ila_lang.extensions import command_line
 from reports.binding import binding_problems
 from reports.certificate import CertificateError, certificate_name, claim_json, read_certificate, written_by
 from reports.checker import replay
@@ -99,7 +100,7 @@ def _admission(
     subject = entry.build()
     path = directory / certificate_name(name, subject.method)
     if not path.exists():
-        return f"there is no certificate ({path.name}); prove it with ilaverify prove {name} -o {directory}"
+        return f"there is no certificate ({path.name}); prove it with {command_line('prove')} {name} -o {directory}"
     try:
         certificate = read_certificate(path)
         claim = subject.claim(certificate["parameters"])

@@ -115,7 +115,7 @@ class Method:
                 raise ValueError(f"method {self.name} has no parameter {name}; leave it out{hint}")
         for p in self.parameters:
             if p.name not in values and p.default is None:
-                raise ValueError(f"method {self.name} must be given a {p.name}, e.g. --{p.name} {p.example}")
+                raise ValueError(f"method {self.name} must be given a {p.name}, e.g. {p.example}")
         return {p.name: values.get(p.name, p.default) for p in self.parameters}
 
 

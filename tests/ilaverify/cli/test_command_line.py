@@ -264,8 +264,8 @@ BAD: list[tuple[str, str]] = [
     ("check x --memory 99999999999999999999", "must be at most 9999999, not '99999999999999999999'"),
     ("prove --all --mutants 3 --seed " + 41 * "1", f"must be a seed of at most 40 digits, not '{41 * '1'}'"),
     ("check x --jobs " + 5000 * "9", f"must be at most 9999999, not '{57 * '9'}...'"),
-    ("mapping flexasr_maxpool --method bmc", "ilaverify: --method bmc must be given a shape, e.g. --shape 16x64\n"),
-    ("mapping flexasr_linear --method hash", "ilaverify: --method hash must be given a shape, e.g. --shape 16x64\n"),
+    ("mapping flexasr_maxpool --method bmc", "ilaverify: --method bmc must be given a shape, e.g. 16x64\n"),
+    ("mapping flexasr_linear --method hash", "ilaverify: --method hash must be given a shape, e.g. 16x64\n"),
     (
         "mapping flexasr_linear --method hash --shape 1x16x64 --data bits",
         "ilaverify: --method hash has no parameter data; leave it out, or use method bmc\n",

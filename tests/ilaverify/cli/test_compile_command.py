@@ -662,7 +662,7 @@ def test_proofs_that_are_no_directory(
         assert run(capsys, "check", path, "--proofs", proofs) == (
             64,
             "",
-            f"ilaverify: --proofs must be a directory of certificates, and {proofs} is none; ilaverify prove -o DIR "
+            f"ilaverify: proofs must be a directory of certificates, and {proofs} is none; ilaverify prove -o DIR "
             "makes one\n",
         )
 
@@ -928,7 +928,7 @@ def test_bad_usage_of_compile(place: Path, tmp_path: Path, capsys: pytest.Captur
         ),
         (
             (model, "--target", "vta", "-o", out, "--proofs", tmp_path / "none"),
-            f"--proofs must be a directory of certificates, and {tmp_path / 'none'} is none; ilaverify prove -o DIR",
+            f"proofs must be a directory of certificates, and {tmp_path / 'none'} is none; ilaverify prove -o DIR",
         ),
         (
             (model, "--target", "vta", "-o", tmp_path / "mine", "--proofs", proofs),

@@ -58,7 +58,7 @@ def test_symbolic_extents_are_bound_or_refused() -> None:
         import_model(proto)
     assert str(caught.value) == (
         "the input x must have a static shape, but its axis 0 has the symbolic extent batch; bind it when importing "
-        "(compile --dimension batch=N)"
+        "(dimensions; compile --dimension batch=N)"
     )
     with pytest.raises(GraphError) as caught:
         import_model(proto, dimensions={"batch": 5, "foo": 3})

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -84,6 +85,14 @@ def test_nothing_passes_without_certificates(tmp_path: Path) -> None:
     assert not gate.admitted and gate.left_out["f3-repaired"] == (
         "there is no certificate (f3-repaired.rule.cert.json); prove it with ilaverify prove f3-repaired -o "
         f"{tmp_path / 'none'}"
+    )
+
+
+def test_advice_names_the_modules_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ila_lang.extensions._modules", [ModuleType("mynpu.target"), ModuleType("my_rules")])
+    assert open_gate(ENTRIES, tmp_path).left_out["f3-repaired"] == (
+        "there is no certificate (f3-repaired.rule.cert.json); prove it with ilaverify prove --module mynpu.target "
+        f"--module my_rules f3-repaired -o {tmp_path}"
     )
 
 

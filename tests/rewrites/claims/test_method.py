@@ -128,7 +128,7 @@ def test_help_and_messages_name_all_methods(guest: Path, capsys: pytest.CaptureF
     assert "--method auto|bmc|chc|hash|wide" in told and "wide: two rows; default: auto" in told
     assert "--width COLUMNS wide: the columns" in told and "--shape 16x64 bmc and hash: the shape;" in told
     for arguments, message in (
-        ("--method wide", "--method wide must be given a width, e.g. --width COLUMNS"),
+        ("--method wide", "--method wide must be given a width, e.g. COLUMNS"),
         ("--method wide --shape 2x16", "--method wide has no parameter shape; leave it out, or use method bmc or hash"),
         ("--method wide --width x", "--width invalid literal for int() with base 10: 'x'"),
         ("--method wide --width 8 --speed no", "--speed must be one of slow, fast, not 'no'"),

@@ -43,7 +43,7 @@ class Source:
 
     def as_onnx(self) -> bytes:
         """The model in ONNX, for other runtimes; raises ArtefactError where it was none."""
-        raise ArtefactError("to run in a runtime of ONNX, the model must have been one of ONNX; use --reference host")
+        raise ArtefactError("to run in a runtime of ONNX, the model must be one of ONNX; take the reference host")
 
     @contextmanager
     def file(self, name: str) -> Iterator[Path]:

@@ -72,7 +72,7 @@ def test_a_front_end_of_a_module_from_compiling_to_running(guest: Path, capsys: 
     assert code == 0 and out.endswith("1 accepted, 0 rejected\n")
     assert ran(capsys, "run", "made", "--random", "1", *named)[0] == 0
     assert ran(capsys, "run", "made", "--random", "1", "--reference", "onnxruntime", *named) == (
-        64, "", "ilaverify: to run in a runtime of ONNX, the model must have been one of ONNX; use --reference host\n",
+        64, "", "ilaverify: to run in a runtime of ONNX, the model must be one of ONNX; take the reference host\n",
     )  # fmt: skip
     code, _, err = ran(capsys, "run", "made", "--random", "1")
     assert code == 64 and "front_end must be one of onnx, not 'toy'; install its package, or name its module by" in err
