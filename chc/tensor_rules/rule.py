@@ -97,7 +97,7 @@ class TensorRule:
         natural = [le(0, size(name)) for name in self.sizes if le(1, size(name)) not in parts]
         return All(tuple(dict.fromkeys([*parts, *natural])))
 
-    @property
+    @cached_property
     def inputs(self) -> dict[str, Tensor]:
         """The inputs by name, without masks; ValueError where a name has two shapes, or a mask is not declared."""
         inputs_by_name: dict[str, Tensor] = {}

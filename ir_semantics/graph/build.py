@@ -18,8 +18,9 @@ from ir_semantics.tensors.comprehension import by_definition as defined
 from ir_semantics.tensors.terms import Tensor
 
 from .ir import Attribute, Attributes, Graph, Named, Node, attributes_of, digest_of, integer_of, integers_of, remembered
-from .operator import NAMES, Operator, lookup, meaning
+from .operator import NAMES, Operator, Step, lookup, meaning
 from .types import Array, GraphError, TensorType, type_of
+from .words import reshape
 
 MOST_FOLDED = 1 << 24
 """Elements of the largest constant that is computed while a graph is built; larger ones are computed when it runs."""
@@ -147,6 +148,14 @@ class Builder:
         frozen = attributes_of(attributes)
         of = result_type(operator, [self.type(i) for i in operands], frozen)
         return self._append(Node(operator, operands, frozen, of))
+
+    def repeat(self, count: int, states: Sequence[int], step: Step, *, reverse: bool = False) -> tuple[int, list[int]]:
+        """As :meth:`~.operator.Assembly.repeat`: iterations are written out one by one."""
+        after, results = list(states), dict[int, int]()
+        for number in range(count)[::-1] if reverse else range(count):
+            results[number], after = step(number, after)
+        rows = [reshape(self, results[number], (1, *self.shape(results[number]))) for number in range(count)]
+        return self.add("concat", *rows, axis=0), after
 
     def _append(self, node: Node) -> int:
         key = node, repr(node.attributes)  # -0.0 and 1 are equal to 0.0 and True, and other attributes

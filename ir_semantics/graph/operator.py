@@ -30,6 +30,7 @@ NAMES: Final = ("x", "y", "z")
 """Variables of scalar operators, in the order of the operands."""
 
 Types = Sequence[TensorType]
+Step = Callable[[int, list[int]], tuple[int, list[int]]]
 Function = Callable[[Sequence[Array], Attributes, TensorType], Array]
 
 
@@ -47,6 +48,13 @@ class Assembly(Protocol):
 
     def add(self, operator: str, *operands: int, **attributes: Attribute | Sequence[Attribute]) -> int:
         """An operator on earlier nodes."""
+
+    def repeat(self, count: int, states: Sequence[int], step: Step, *, reverse: bool = False) -> tuple[int, list[int]]:
+        """What a step gives in each of ``count`` iterations, stacked along a new first axis, and the last states.
+
+        The step has the number of the iteration and the states before it, and gives a node and the states after it;
+        with ``reverse`` the last number comes first.
+        """
 
 
 @dataclass(frozen=True)

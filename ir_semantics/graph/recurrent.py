@@ -43,14 +43,11 @@ class _Layer:
             b, apply(b, "add", products, self.bias[0]), [self.timesteps, self.batch, self.gates * self.hidden]
         )
 
-    def order(self) -> Sequence[int]:
-        """Timesteps in the order of computation."""
-        return range(self.timesteps)[::-1] if self.a["reverse"] else range(self.timesteps)
-
     def input(self, t: int) -> list[int]:
         """W x_t + Wb of every gate."""
-        b = self.b
-        row = reshape(b, take(b, self.inputs, 0, t, t + 1), [self.batch, self.gates * self.hidden])
+        b, stacked = self.b, self.gates * self.hidden
+        row = b.add("slice", self.inputs, start=(t, 0, 0), stop=(t + 1, self.batch, stacked), stride=(1, 1, 1))
+        row = reshape(b, row, [self.batch, stacked])
         return [self.gate(row, j) for j in range(self.gates)]
 
     def gate(self, stacked: int, j: int) -> int:
@@ -102,25 +99,24 @@ class _Layer:
 
     def run(self, states: list[int], step: Callable[[int, list[int]], list[int]]) -> int:
         """All timesteps; where sequences have lengths, states stay and outputs are 0 beyond them."""
-        b, outputs = self.b, [0] * self.timesteps
+        b = self.b
         lengths = self.of[-1] if self.a["lengths"] else None
         shape = (self.batch, self.hidden)
         zero = expand(b, literal(b, 0, b.type(states[0]).dtype), shape)
-        for t in self.order():
+
+        def masked(t: int, states: list[int]) -> tuple[int, list[int]]:
             new = step(t, states)
-            outputs[t] = new[0]
-            if lengths is not None:
-                here = apply(b, "less", b.constant(np.asarray(t, b.type(lengths).dtype)), lengths)
-                inside = expand(b, reshape(b, here, [self.batch, 1]), shape)
-                new = [b.add("where", inside, n, o) for n, o in zip(new, states, strict=True)]
-                outputs[t] = b.add("where", inside, outputs[t], zero)
-            states = new
+            if lengths is None:
+                return new[0], new
+            here = apply(b, "less", b.constant(np.asarray(t, b.type(lengths).dtype)), lengths)
+            inside = expand(b, reshape(b, here, [self.batch, 1]), shape)
+            kept = [b.add("where", inside, n, o) for n, o in zip(new, states, strict=True)]
+            return b.add("where", inside, new[0], zero), kept
+
+        outputs, last = b.repeat(self.timesteps, states, masked, reverse=bool(self.a["reverse"]))
         selected = self.a["output"]
         assert isinstance(selected, int)
-        if selected:
-            return states[selected - 1]
-        rows = [reshape(b, o, [1, *shape]) for o in outputs]
-        return b.add("concat", *rows, axis=0)
+        return last[selected - 1] if selected else outputs
 
 
 def _lstm(b: Assembly, of: Sequence[int], a: Attributes) -> int:

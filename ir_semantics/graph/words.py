@@ -18,7 +18,7 @@ def literal(b: Assembly, value: float | int | bool, dtype: str) -> int:
 
 def reshape(b: Assembly, x: int, shape: Sequence[int]) -> int:
     """The same elements under another shape."""
-    if tuple(shape) == b.shape(x):
+    if len(shape) == b.type(x).rank and tuple(shape) == b.shape(x):
         return x
     if b.type(x).elements == 0 and 0 in shape:  # an empty tensor has nothing but a shape
         return b.constant(np.zeros(tuple(shape), b.type(x).dtype))

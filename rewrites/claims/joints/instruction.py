@@ -35,13 +35,17 @@ class Called:
     names: Mapping[Expr, str]
 
     @cached_property
+    def stored(self) -> frozenset[str]:
+        """The memories that the kernel stores to."""
+        return frozenset(s.memory.name for s in walk(self.kernel.body) if isinstance(s, Store))
+
+    @property
     def output(self) -> str:
         """The one memory that the kernel stores to; raises Unread where there are others."""
-        stored = {s.memory.name for s in walk(self.kernel.body) if isinstance(s, Store)}
-        if len(stored) != 1:
-            names = ", ".join(sorted(stored)) or "none"
+        if len(self.stored) != 1:
+            names = ", ".join(sorted(self.stored)) or "none"
             raise Unread(f"the kernel {self.kernel.name} must store to one memory, not to {names}")
-        return min(stored)
+        return min(self.stored)
 
 
 def called(fragment: Fragment) -> tuple[Called, ...]:

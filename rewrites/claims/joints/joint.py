@@ -20,16 +20,17 @@ from ir_semantics.graph.build import expansion
 from ir_semantics.graph.ir import Attribute, attributes_of
 from ir_semantics.graph.operator import Operator
 from ir_semantics.graph.types import TensorType
-from ir_semantics.tensors.conditions import TRUE, Condition, both, holds
+from ir_semantics.tensors.conditions import TRUE, Condition, both, equal, holds, inside
+from ir_semantics.tensors.elements import Choice, Element, Reader
 from ir_semantics.tensors.evaluate import shape_at
-from ir_semantics.tensors.index import Index, IndexLike, index
-from ir_semantics.tensors.terms import Tensor, input_, operands_of, well_formed
+from ir_semantics.tensors.index import Index, IndexLike, Names, index
+from ir_semantics.tensors.terms import Tensor, input_, make, operands_of, well_formed
 from rewrites.bounds.derivations.calculus import Operator as Bounded
 from rewrites.bounds.kernel.readings import Term
 from rewrites.mappings.claim import MappingClaim
 from smt_encodings.claims import Equality
 
-from .expansion import FAULTS, AnyNumber, Expanded, constant_of, expanded, same, structure_of, valued
+from .expansion import FAULTS, ITERATION, AnyNumber, Expanded, constant_of, expanded, same, structure_of, valued
 from .indices import Obligation
 from .instruction import Called, Unread, called, require_functions
 
@@ -53,6 +54,9 @@ class Joint:
     about.  What the accelerator leaves out of that is a leaf of the bound without a place in the kernel: one of the
     ``numbers``, by its name.
 
+    ``states`` are for an operator that repeats a step.  The kernel stores rows of its states to memories of the IR, and
+    reads of these no row but the one before: by name, the result's first, inputs that stand for what lies there.
+
     ``readings`` are operations of the mapping's own primitives on signed integers.  A last parameter that the operation
     does not take is a number of bits by which the result is shifted right: it is in coarser units, rounded down.
     """
@@ -67,6 +71,7 @@ class Joint:
     readings: Mapping[Function, Term] = field(default_factory=dict)
     domain: Condition = TRUE
     bound: Bounded | None = None
+    states: Mapping[str, Tensor] = field(default_factory=dict)
     _expansions: dict[Operator, Expanded] = field(default_factory=dict, init=False, repr=False)
 
     def rule(self, name: str, operator: Operator) -> TensorRule:
@@ -74,16 +79,23 @@ class Joint:
         self._require_names()
         graph = self._expanded(operator)
         left, memories = graph.term, {**self.memories, **{n: input_(n) for n in self.numbers}}
-        for step in self.steps:
+        for step in () if self.states else self.steps:
             like = left.shape if step is self.steps[-1] else None
             memories[step.called.output] = step.tensor([memories[m] for m in step.reads], like)
+        right = memories[self.mapping.mapping.output[1]]
+        if self.states:
+            # by induction over rows: what is stored is what the step makes of the row before, whatever that is
+            (step,) = self.steps
+            given = [memories[m] for m in step.reads]
+            left = stack(left, *graph.after)
+            right = stack(right, *(step.tensor(given, t.shape, m) for m, t in self.states.items()))
         premise = both(
             self.domain,
             graph.premise,
             *(both(step.words, step.run.premise) for step in self.steps),
             well_formed(*self.memories.values()),
         )
-        rule = TensorRule(name, left, memories[self.mapping.mapping.output[1]], premise, Equality.OVER_REALS)
+        rule = TensorRule(name, left, right, premise, Equality.OVER_REALS)
         try:
             strange = {*rule.sizes, *(n for e in self.exponents.values() for n in index(e).variables)} - self._open
         except FAULTS as error:
@@ -99,15 +111,18 @@ class Joint:
 
     def _require_names(self) -> None:
         require_functions(self.readings)
-        names = [dict(t.attributes)["name"] if t.operator == "input" else "" for t in self.operands]
+        named = (*self.operands, *self.states.values())
+        names = [dict(t.attributes)["name"] if t.operator == "input" else "" for t in named]
         names += self.numbers
         sizes = {name for called in self.called for name in called.names.values()}
         if len({*names, *sizes, ""}) < len(names) + len(sizes) + 1:
             raise Unread("operands must be inputs of names of their own, which no sizes have")
+        if self.states and (self.bound is not None or self.numbers):
+            raise Unread("the step of an operator must be read as the kernel, and have no attributes of any number")
         if not all(isinstance(t, Tensor) for t in self.tensors.values()):
             raise Unread("what lies in memories must be tensors")
         inputs = {t for t in operands_of(*self.memories.values()) if t.operator == "input"}
-        if not inputs <= set(self.operands):
+        if not inputs <= {*self.operands, *self.states.values()}:
             raise Unread("what lies in memories must be made of the operands")
         if len({lemma.name for lemma in self.mapping.mapping.lemmas}) < len(self.mapping.mapping.lemmas):
             raise Unread("lemmas must have names of their own")
@@ -121,10 +136,15 @@ class Joint:
     @cached_property
     def memories(self) -> dict[str, Tensor]:
         """What lies in the IR's memories."""
-        return {self._partner(name): term for name, term in self.tensors.items()}
+        laid = {self._partner(name): term for name, term in self.tensors.items()}
+        if laid.keys() & self.states.keys():
+            raise Unread("what is put into memories must not be what the kernel stores")
+        return {**laid, **self.states}
 
     def _partner(self, name: str) -> str:
         mapping = self.mapping.mapping
+        if name in self.states:
+            return name
         partners = [memory for tensor, memory in (*mapping.inputs, mapping.output) if tensor == name]
         if len(partners) != 1:
             raise Unread(f"{name} must be a tensor that {mapping.name} compares with one of the IR's")
@@ -133,9 +153,11 @@ class Joint:
     @cached_property
     def called(self) -> tuple[Called, ...]:
         """The IR's instructions that the mapping runs."""
-        calls = called(self.mapping.mapping.ir)
-        if calls[-1].output != self.mapping.mapping.output[1]:
-            raise Unread(f"the last command must store to {self.mapping.mapping.output[1]}")
+        calls, result = called(self.mapping.mapping.ir), self.mapping.mapping.output[1]
+        if self.states and (len(calls) > 1 or next(iter(self.states)) != result or calls[0].stored != {*self.states}):
+            raise Unread(f"one command must store to the memories of states, {', '.join(self.states)}: {result} first")
+        if not self.states and calls[-1].output != result:
+            raise Unread(f"the last command must store to {result}")
         return calls
 
     @cached_property
@@ -152,6 +174,9 @@ class Joint:
         for each in self.called:
             values = {name: v for name, v in self.given.items() if name in each.names.values()}
             of = (each, dict(shapes), values, exponents, self.readings, lemmas, units)
+            if self.states:
+                readings.append(KernelReading(*of, kept=frozenset(self.states)))
+                continue
             readings.append(
                 KernelReading(*of) if self.bound is None else BoundReading(*of, bound=self.bound, omitted=self.numbers)
             )
@@ -163,10 +188,14 @@ class Joint:
         """That every tensor lies in its memory, which programs must satisfy besides the premise of the rule."""
         return both(*(step.fits for step in self.steps))
 
-    @property
-    def obligations(self) -> list[Obligation]:
-        """What must hold so that the kernels are as they are read, under the premise of the rule."""
-        return [obligation for step in self.steps for obligation in step.run.obligations]
+    def obligations(self, operator: Operator) -> list[Obligation]:
+        """What must hold so that both sides are as they are read, under the premise of the rule."""
+        kernels = [obligation for step in self.steps for obligation in step.run.obligations]
+        for goal in self._expanded(operator).requires:
+            (rows,) = {state.shape[0] for state in self.states.values()}
+            within = inside(Index({(ITERATION,): 1}), rows)
+            kernels.append(Obligation((within,), goal, f"every step is well formed: {goal}"))
+        return kernels
 
     def sizes(self, parameters: Mapping[str, int]) -> dict[str, int]:
         """The instructions' operands at sizes of the mapping."""
@@ -193,7 +222,7 @@ class Joint:
             sizes = self.sizes(parameters)
             differs = self._differs(operator, rule, types, attributes, sizes)
             compared = prod(self.mapping.mapping.output_extents(parameters))
-            if not differs and compared != (elements := prod(shape_at(rule.left, sizes))):
+            if not differs and compared != (elements := prod(shape_at(self._expanded(operator).term, sizes))):
                 return f"{self.mapping.name} is about {compared} elements, not {elements}"
             return differs
         except FAULTS as error:
@@ -217,7 +246,11 @@ class Joint:
         if [(t.dtype, t.rank) for t in types] != [(t.dtype, t.rank) for t in stated]:
             return f"operands must be such as {', '.join(map(str, stated))}, not {', '.join(map(str, types))}"
         numbers = {AnyNumber(name): constant_of(np.asarray(attributes[name], "float32")) for name in self.numbers}
-        for of, at in ((stated, sizes), (types, self._sizes_of(types, sizes))):
+        own = self._sizes_of(types, sizes)
+        for state in self.states.values():
+            if (steps := state.shape[0].value(own)) != (run := state.shape[0].value(sizes)):
+                return f"a program of {run} steps is none of {steps}"
+        for of, at in ((stated, sizes), (types, own)):
             if [t.shape for t in of] != (shapes := [shape_at(t, at) for t in self.operands]):
                 return f"operands must have the shapes {shapes} together, not {', '.join(map(str, of))}"
             for name, attribute in attributes.items():
@@ -235,7 +268,8 @@ class Joint:
     def _expanded(self, operator: Operator) -> Expanded:
         """The graph that the operator stands for, which is expanded once: what is proved of it is what is covered."""
         if operator not in self._expansions:
-            self._expansions[operator] = expanded(operator, self.operands, self.attributes, self.numbers)
+            states = tuple(self.states.values())
+            self._expansions[operator] = expanded(operator, self.operands, self.attributes, self.numbers, states)
         return self._expansions[operator]
 
     def _sizes_of(self, types: Sequence[TensorType], sizes: Mapping[str, int]) -> dict[str, int]:
@@ -248,3 +282,19 @@ class Joint:
                     factor = next((c for monomial, c in extent.terms if monomial == (name,)), 1)
                     solution[name] = number // factor
         return solution
+
+
+def stack(*parts: Tensor) -> Tensor:
+    """Tensors of one shape along a new first axis; raises Unread where there are several."""
+    for part in parts:
+        if part.shape != parts[0].shape:
+            shapes = [str([str(d) for d in t.shape]) for t in (parts[0], part)]
+            raise Unread(f"results and rows of states must have one shape, not {' and '.join(shapes)}")
+
+    def rule(at: Sequence[Index], of: Sequence[Reader], names: Names) -> Element:
+        element = of[-1](at[1:])
+        for place in range(len(parts) - 2, -1, -1):
+            element = Choice(equal(at[0], place), of[place](at[1:]), element)
+        return element
+
+    return make("stack", parts, (len(parts), *parts[0].shape), rule)

@@ -1,7 +1,9 @@
 """The kernel of an IR instruction as a tensor term over the real numbers.
 
 What is read: loops around one store, one for each axis of the result, row-major; inside of them folds (sums and maxima)
-into registers, or loops of a known number of iterations, which are written out.  A load is an element of a memory.
+into registers, or loops of a known number of iterations, which are written out, and what is done where a condition
+holds.  A load is an element of a memory.  Where memories are *kept*, each iteration of the outermost loop stores a row
+of every one of them, and may load the row before, which is an element of any tensor.
 Words of memories and registers stand for numbers in some *form*, such as a code, a sum of products, or a signed
 integer.  A primitive stands for the real operation that its lemma is about (:mod:`rewrites.bounds.kernel.readings`), or
 that the joint names; another function is its body.  What has no such meaning raises :class:`.instruction.Unread`: words
@@ -17,7 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 
-from ila_lang import Expr, Function, MemSort, bv, const, postorder, substitute
+from ila_lang import Expr, Function, MemSort, bv, const, ite, postorder, substitute
 from ila_lang.language.expr import private_var
 from ila_lang.language.kernel import For, Let, Load, Statement, Store, walk
 from ila_lang.mapping import Lemma
@@ -25,6 +27,7 @@ from ir_semantics.tensors.conditions import Condition, both, equal, inside, le
 from ir_semantics.tensors.elements import Apply, Choice, Element, Read, Reader, Reduce, subelements, substitute_element
 from ir_semantics.tensors.index import Index, IndexLike, Names, index, product, size
 from ir_semantics.tensors.terms import Shape, Tensor, make
+from rewrites.bounds.derivations.loops import reached
 from rewrites.bounds.kernel.readings import Term
 
 from .indices import digits
@@ -48,6 +51,7 @@ class KernelReading:
     readings: Mapping[Function, Term] = field(default_factory=dict)
     lemmas: Sequence[Lemma] = ()
     units: Units = field(default_factory=Units)
+    kept: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         for statement in walk(self.called.kernel.body):
@@ -57,7 +61,7 @@ class KernelReading:
         for name in self.shapes:
             if name not in self.called.memories:
                 raise Unread(f"{name} must be a memory of the instruction {self.called.name}")
-        if self.called.output in self.shapes:
+        if self.kept != self.called.stored & set(self.shapes):
             raise Unread(f"{self.called.output} must hold the result alone")
 
     @property
@@ -79,7 +83,7 @@ class KernelReading:
     @cached_property
     def fits(self) -> Condition:
         """Every tensor lies in its memory."""
-        shapes = {**self.shapes, self.called.output: self.shape}
+        shapes = {**self.shapes, **dict.fromkeys(self.called.stored, self.shape)}
         conditions: list[Condition] = []
         for name, shape in shapes.items():
             sort = self.called.memories[name].sort
@@ -92,8 +96,8 @@ class KernelReading:
         """What is known of the instruction's operands: they are words."""
         return both(*(inside(value, 1 << s.width) for s in self.called.operands for value in self.run.operands(s)))
 
-    def tensor(self, operands: Sequence[Tensor], like: Shape | None = None) -> Tensor:
-        """The result over memories, with as many axes as ``like``: those of one element have no loop."""
+    def tensor(self, operands: Sequence[Tensor], like: Shape | None = None, stored: str = "") -> Tensor:
+        """What is stored (to one memory), with as many axes as ``like``: those of one element have no loop."""
         extents = self.shape
         like = extents if like is None else like
         missing = len(like) - len(extents)
@@ -113,9 +117,8 @@ class KernelReading:
 
         def rule(at: Sequence[Index], of: Sequence[Reader], names: Names) -> Element:
             run = self._run(names, of, self.units.copy())
-            assert run.result is not None
             places = {name: at[axis] for (name, _), axis in zip(run.axes, kept, strict=True)}
-            return substitute_element(run.result, places)
+            return substitute_element(run.results[stored or self.called.output], places)
 
         return make("kernel", operands, shape, rule, name=self.called.kernel.name)
 
@@ -125,7 +128,7 @@ class KernelReading:
             self.read(run)
         except RecursionError:
             raise Unread(f"the kernel {self.called.kernel.name} is nested too deeply to be read") from None
-        if run.result is None:
+        if set(run.results) != self.called.stored or not run.results:
             raise Unread(f"the kernel {self.called.kernel.name} must store a result")
         return run
 
@@ -144,7 +147,8 @@ class Run(Words):
         self.of, self.readers = of, readers
         self.fixed: dict[Expr, Expr] = {}
         self.axes: list[tuple[str, Index]] = []
-        self.result: Element | None = None
+        self.results: dict[str, Element] = {}
+        self.nest: tuple[tuple[str, Index], ...] = ()
         for state, value in of.called.operands.items():
             name = of.called.names[state]
             assigned = index(of.given[name]) if name in of.given else None
@@ -172,8 +176,9 @@ class Run(Words):
                 case Load(target=target, memory=memory, address=address):
                     env[target] = self.load(memory, self.index(substitute(address, env)), target.width)
                 case Store(memory=memory, address=address, value=value):
-                    if in_fold or self.result is not None:
+                    if in_fold or memory.name in self.results or (self.results and self.nest != (*self.axes,)):
                         raise Unread(f"the kernel must store once, to {memory.name}, and not in a fold")
+                    self.nest = (*self.axes,)
                     place = index(0)
                     for name, extent in self.axes:
                         place = place * extent + Index({(name,): 1})
@@ -181,7 +186,7 @@ class Run(Words):
                     self.require(equal(at, place), f"the result is stored row-major, at {place}, which {at} is")
                     result = self.data(substitute(value, env))
                     self.stored(memory.name, result, self.exponent(memory))
-                    self.result = result.element
+                    self.results[memory.name] = result.element
                 case For() if any(isinstance(s, Store) for s in walk(statement.body)):
                     self.axis(statement, env, in_fold)
                 case For():
@@ -213,8 +218,15 @@ class Run(Words):
         return extent
 
     def loop(self, loop: For, env: dict[Expr, Expr]) -> None:
-        """A fold, or where it is none and the number of iterations is known, these."""
+        """What is done under a condition; a fold, or where it is none and the number of iterations is known, these."""
         extent = substitute(loop.extent, env)
+        test = reached(extent)
+        if test is not None:
+            inner = {**env, loop.counter: const(0, loop.counter.width)}
+            with self.under(self.condition(test)):
+                self.block(loop.body, inner, in_fold=True)
+            env |= {register: ite(test, inner[register], env[register]) for register in env}
+            return
         before, premise, obligations = dict(env), self.premise, list(self.obligations)
         try:
             self.fold(loop, env)
@@ -272,10 +284,16 @@ class Run(Words):
             raise Unread(f"what lies in {memory.name} must be said")
         shape = self.of.shapes[memory.name]
         places = digits(memory.name, at, shape)
-        within = both(*(inside(place, extent) for place, extent in zip(places, shape, strict=True)))
+        rows: tuple[Condition, ...] = ()
+        if memory.name in self.of.kept:
+            if not self.axes:
+                raise Unread(f"{memory.name} must be read where rows of it are stored")
+            rows = (equal(places[0], Index({(self.axes[0][0],): 1}) - 1),)
+        within = both(*rows, *(inside(place, extent) for place, extent in zip(places, shape, strict=True)))
         element = self.readers[memory.name](places)
         word = self.leaf(width, Data(element, "", self.exponent(memory), self.units.place(memory.name)))
-        self.inside[word] = within, f"the word {at} of {memory.name} is one of the tensor in it"
+        which = "in its row before" if rows else "one of the tensor in it"
+        self.inside[word] = within, f"the word {at} of {memory.name} is {which}"
         return word
 
     def exponent(self, memory: Expr) -> Index:

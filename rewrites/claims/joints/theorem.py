@@ -92,7 +92,7 @@ class BoundReading(KernelReading):
             element = self._element(run, result.real, places)
             data = Data(element, result.forms[0], self._exponent(run, *result.biases))
             run.stored(memory.name, data, run.exponent(memory))
-            run.result = element
+            run.results[memory.name] = element
 
     def _axis(self, run: Run, loops: Loops, reached: ExitStack) -> Places:
         """Loops that are one axis of the result: counters are the digits of its subscript."""

@@ -65,6 +65,8 @@ def operation(term: Term, args: Sequence[Element], names: Names) -> Element:
                 return Reduce("max", place, index(2), Choice(here, go(first), go(second)))
             case ("rectify", of):
                 return _scalar("relu", go(of))
+            case ("complement", of):
+                return Apply("sub", (Number(Fraction(1)), go(of)))
             case ("half", of):
                 return Apply("mul", (Number(Fraction(1, 2)), go(of)))
         raise Unread(f"the operation {term} has no tensor term")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -11,19 +12,21 @@ from chc.tensor_rules.check import Asking, Writing
 from chc.tensor_rules.decide import decide_tensor_rule
 from chc.tensor_rules.kernel.steps import Rejected
 from chc.tensor_rules.obligations import Hypotheses, extended
+from chc.tensor_rules.refute import Counterexample
 from chc.tensor_rules.rule import TensorRule, floors
 from ir_semantics.graph.ir import Attribute
 from ir_semantics.graph.operator import Operator
 from ir_semantics.graph.types import TensorType
 from ir_semantics.tensors.conditions import Condition
+from ir_semantics.tensors.evaluate import shape_at
 from ir_semantics.tensors.index import index
 from ir_semantics.tensors.numbers import DivisionByZero, Undefined
-from reports.subjects import Required, needed_by
+from reports.subjects import Refutation, Required, needed_by
 from rewrites.bounds.kernel.judgements import text_of
 from rewrites.claims.joints.instruction import Unread
 from rewrites.claims.joints.joint import Joint
 from rewrites.claims.joints.readings import obligations, where
-from rewrites.claims.joints.runs import difference
+from rewrites.claims.joints.runs import difference, refutation, refuted
 from rewrites.claims.names import bound_name
 from rewrites.claims.sources import text_digest
 from rewrites.claims.words import with_name
@@ -68,7 +71,7 @@ class JointSubject(TensorSubject):
 
     def provers(self, method: str) -> tuple[Callable[..., Any], ...]:
         """Those of a rule, and what reads both sides."""
-        return *super().provers(method), Joint.rule, obligations, difference, Asking, Writing
+        return *super().provers(method), Joint.rule, obligations, difference, refuted, Asking, Writing
 
     def claim(self, parameters: Mapping[str, Any]) -> Claim:
         """The claim of the rule, and what is assumed of numbers."""
@@ -121,7 +124,7 @@ class JointSubject(TensorSubject):
     def _words(self) -> Iterator[str]:
         """In which form words of each memory stand for numbers."""
         for step in self.joint.steps:
-            for memory in (*step.shapes, step.called.output):
+            for memory in dict.fromkeys((*step.shapes, *sorted(step.called.stored))):
                 units = step.run.units
                 form, exponent = units.of(units.place(memory))
                 scaled = f" times 2^({exponent})" if exponent is not None and exponent != index(0) else ""
@@ -134,7 +137,7 @@ class JointSubject(TensorSubject):
                 **super().semantics(),
                 **{f"bound, {part}": each for part, each in self._bound_semantics().items()},
                 "readings": text_digest(*(o.smtlib for o in self._readings())),
-                "kernels": text_digest(repr(self.joint.fits), *map(repr, self.joint.obligations)),
+                "kernels": text_digest(repr(self.joint.fits), *map(repr, self.joint.obligations(self.operator))),
             }
         except Unread as unread:
             return {"unread": text_digest(str(unread))}
@@ -149,7 +152,7 @@ class JointSubject(TensorSubject):
         yield from map(lemma_obligation, used.values())
 
     def _conditions(self, ask: Callable[[Hypotheses, Condition, str], None]) -> None:
-        for obligation in self.joint.obligations:
+        for obligation in self.joint.obligations(self.operator):
             ask(
                 extended((), self.rule.premise, self.joint.fits, *obligation.hypotheses),
                 obligation.goal,
@@ -166,6 +169,8 @@ class JointSubject(TensorSubject):
                 self._conditions(Asking(GROUP, discharger=discharger))
             asked = discharger.obligations[mark:]
             verdict = with_name(decide_tensor_rule(self.rule, discharger), self.name)
+            if self.joint.states and verdict.status in (Status.UNKNOWN, Status.REFUTED):
+                self._refute(verdict)
             proved = verdict.status is Status.PROVED
             differs = difference(self.joint, self.operator, self.rule) if proved else ""
         except (NotDischarged, Rejected, *UNREAD) as error:
@@ -177,6 +182,30 @@ class JointSubject(TensorSubject):
         if differs:
             verdict.status, verdict.reason = Status.ERROR, f"the proof does not survive runs: {differs}"
         return verdict
+
+    def _refute(self, verdict: Verdict) -> None:
+        """A step that differs from the kernel's between states that are any tensors must do so in a run."""
+        known = verdict.details.pop("counterexample", None)
+        of_step = known if isinstance(known, Counterexample) else None
+        counterexample = refuted(self.joint, self.operator, self.rule, of_step)
+        if counterexample is not None:
+            verdict.status, verdict.reason = Status.REFUTED, str(counterexample)
+            verdict.details["counterexample"] = counterexample
+        elif of_step is not None:
+            verdict.status = Status.UNKNOWN
+            verdict.reason = f"a step differs, but no run was found in which it does: {of_step}"
+
+    def replayed(self, document: str) -> Refutation | None:
+        """As of a rule; where a step is repeated, the kernel is executed and the operator's graph evaluated again."""
+        if not self.joint.states:
+            return super().replayed(document)
+        sizes, inputs = self.evidence_of(document)
+        shapes = {str(dict(t.attributes)["name"]): shape_at(t, sizes) for t in self.joint.operands}
+        numbers = (value for array in inputs.values() for value in array.ravel())
+        if {n: a.shape for n, a in inputs.items()} != shapes or not all(type(v) is Fraction for v in numbers):
+            raise ValueError(f"a counterexample to {self.name} must have its operands, of fractions")
+        counterexample = refutation(self.joint, self.operator, self.rule, sizes, inputs)
+        return None if counterexample is None else self.shown(counterexample)
 
     def covers(
         self, types: Sequence[TensorType], attributes: Mapping[str, Attribute], parameters: Mapping[str, int]

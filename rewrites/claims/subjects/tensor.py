@@ -90,13 +90,16 @@ class TensorSubject(StatedSubject):
 
     def replayed(self, document: str) -> Refutation | None:
         """Both sides evaluated again on the document's sizes and data."""
+        counterexample = replay(self.rule, *self.evidence_of(document))
+        return None if counterexample is None else self.shown(counterexample)
+
+    def evidence_of(self, document: str) -> tuple[dict[str, int], dict[str, NDArray[np.object_]]]:
+        """The sizes and data in a document; raises ValueError where there are others, or none."""
         content = read_document(document, self.name, {"sizes", "inputs"})
         sizes = content["sizes"]
         if set(sizes) != set(self.rule.sizes) or not all(type(n) is int and 0 <= n <= 1000 for n in sizes.values()):
             raise ValueError(f"a counterexample to {self.name} must have its sizes, as small natural numbers")
-        inputs: dict[str, NDArray[np.object_]] = {n: array_value(a) for n, a in content["inputs"].items()}
-        counterexample = replay(self.rule, sizes, inputs)
-        return None if counterexample is None else self.shown(counterexample)
+        return sizes, {n: array_value(a) for n, a in content["inputs"].items()}
 
     def shown(self, evidence: Counterexample) -> Refutation:
         """The sizes and data that were evaluated."""

@@ -33,13 +33,15 @@ from ir_semantics.graph.types import GraphError
 from ir_semantics.graph.words import expand, literal, reshape, take, transpose
 from ir_semantics.tensors.conditions import both, equal, le
 from ir_semantics.tensors.index import size
-from ir_semantics.tensors.terms import input_
+from ir_semantics.tensors.operators import concat, slice_
+from ir_semantics.tensors.terms import Tensor, input_
 from rewrites.claims.joints.joint import Joint
 from rewrites.claims.theorems import flexasr as bounds
 from rewrites.compiler.codegen.interface import Options
 from rewrites.compiler.codegen.operators import AcceleratorOperator, require_fit, shapes_of
 from rewrites.mappings.claim import MappingClaim
 from rewrites.mappings.flexasr import claims
+from rewrites.mappings.flexasr.operations import GATES as IN_CORE
 from rewrites.rules.tensor.splitting import ACTIVATION_OF_PARTS, POOLED_COLUMNS, POOLED_ROWS
 
 from .code import linear, pools
@@ -169,6 +171,31 @@ def _pool_joint(mapping: MappingClaim, steps: int) -> Joint:
     return Joint(mapping, (x,), tensors, extents, domain=both(equal(height, rows), le(1 << steps, height)))
 
 
+def _recurrent_joint(kind: str) -> Joint:
+    """That gates are put in the order of the core, and that each timestep stores its states."""
+    order = IN_CORE[kind]
+    steps, inputs, features = map(size, ("rows", "input_features", "features"))
+    stacked = features * len(order)
+    x, w, u = input_("x", steps, inputs), input_("w", stacked, inputs), input_("u", stacked, features)
+    b, d = input_("b", stacked), input_("d", stacked)
+
+    def ordered(operand: Tensor) -> Tensor:
+        rest = operand.shape[1:]
+        parts = (slice_(operand, [features * j, *(0 for _ in rest)], [features * (j + 1), *rest]) for j in order)
+        return concat(0, *parts)
+
+    laid = {"host_w": ordered(w), "host_u": ordered(u), "host_b": ordered(b), "host_c": ordered(d)}
+    exponents = {f"host_{name}": size(f"bias_{name}") for name in ("x", "w", "b", "u", "c")}
+    kept = ("tensor_out", "tensor_state")[: 2 if kind == "lstm" else 1]
+    return Joint(
+        claims.RECURRENT[kind],
+        (x, w, u, b, d),
+        {"host_x": x, **laid},
+        exponents={**exponents, **dict.fromkeys(kept, size("bias_h"))},
+        states={memory: input_(name, steps, features) for memory, name in zip(kept, "hc", strict=False)},
+    )
+
+
 LINEAR: Final = AcceleratorOperator(
     "flexasr.linear",
     "FlexASR's dense layer: activation(x w^T + b).",
@@ -201,7 +228,7 @@ RECURRENT: Final = {
         mappings=(claims.RECURRENT[kind],),
         code=Recurrent,
         bounds={claims.RECURRENT[kind]: bounds.STEPS[kind]},
-        unproved="a timestep reads what the one before it stored, and a tensor term has no recurrence",
+        joints=(_recurrent_joint(kind),),
     )
     for kind, text in (("lstm", "LSTM"), ("gru", "GRU"), ("rnn", "plain recurrent"))
 }

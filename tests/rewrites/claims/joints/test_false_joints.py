@@ -530,12 +530,12 @@ FALSE: dict[str, tuple[Joint, Operator, str]] = {
     "a graph of doublings": (
         Joint(copied(lambda i, n: i), (X,), {"tensor_in": X}),
         operator(lambda b, of, a: functools.reduce(lambda y, _: b.add("add", y, y), range(40), of[0])),
-        "a graph of elements with more than 400 operations is too large to be read",
+        "a graph of elements with more than 5000 operations, 400 of them nested, is too large to be read",
     ),
     "a graph of negations": (
         Joint(copied(lambda i, n: i), (X,), {"tensor_in": X}),
         operator(lambda b, of, a: functools.reduce(lambda y, _: b.add("neg", y), range(4000), of[0])),
-        "a graph of elements with more than 400 operations is too large to be read",
+        "a graph of elements with more than 5000 operations, 400 of them nested, is too large to be read",
     ),
     "a size that no instruction has": (
         Joint(
