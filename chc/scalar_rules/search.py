@@ -79,7 +79,7 @@ def points(rule: ScalarRule) -> Iterator[dict[str, Value]]:
         return
     source = random.Random(zlib.crc32(rule.name.encode()))
     literals = {t.payload for t in postorder(rule.terms) if t.op == "constant" and isinstance(t.payload, Fraction)}
-    special = [_special(k, literals) for k in formats.values()]
+    special = [special_values(k, literals) for k in formats.values()]
     if math.prod(len(s) for s in special) <= _COMBINED:
         yield from _combinations(formats, special)
     else:
@@ -88,7 +88,7 @@ def points(rule: ScalarRule) -> Iterator[dict[str, Value]]:
         for _ in range(_COMBINED):
             yield {n: source.choice(s) for n, s in zip(formats, special, strict=True)}
     for _ in range(_RANDOM):
-        yield {n: _random(k, source) for n, k in formats.items()}
+        yield {n: random_value(k, source) for n, k in formats.items()}
 
 
 def find_among_all(rule: ScalarRule) -> Counterexample | None:
@@ -135,8 +135,8 @@ def _bits(kind: Format) -> int:
     return width_of(kind) if kind.family in MACHINE_FAMILIES else 1000
 
 
-def _special(kind: Format, literals: Iterable[Fraction]) -> list[Value]:
-    """Ends, neighbours of zero, and the rule's constants with theirs."""
+def special_values(kind: Format, literals: Iterable[Fraction]) -> list[Value]:
+    """Ends of a format, neighbours of zero, and constants of a claim with theirs."""
     numbers = sorted(literals)
     match kind.family:
         case "boolean":
@@ -167,7 +167,8 @@ def _once(values: Sequence[Value]) -> list[Value]:
     return list({repr(v): v for v in values}.values())
 
 
-def _random(kind: Format, source: random.Random) -> Value:
+def random_value(kind: Format, source: random.Random) -> Value:
+    """A random value of a format; small integers as often as any."""
     match kind.family:
         case "boolean":
             return source.random() < 0.5

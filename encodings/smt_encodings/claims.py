@@ -54,6 +54,8 @@ class Equality(Enum):
     OVER_REALS = "over_reals"
     UP_TO_REDUCTION_ORDER = "up_to_reduction_order"
     WITHIN = "within"
+    REFINES = "refines"
+    """Wherever the first program is defined, the second is, with the same values (all NaNs are one)."""
 
 
 class Interpretation(Enum):

@@ -17,7 +17,7 @@ from typing import Any
 from ila_lang import Function, compile_terms, inline
 
 from .floats import decode, encode, float_value, largest, round_to
-from .formats import BOOLEAN, NUMBER, Format, Literal, Value
+from .formats import BOOLEAN, INTEGERS, NUMBER, Format, Literal, Value
 from .machine import MACHINE_FAMILIES, CodeOperators, MachineExpressions, from_code, to_code, width_of
 from .operators import OPERATORS
 from .terms import NotInterpreted, Scalar, interpret
@@ -143,6 +143,8 @@ class Concrete:
             return round_to(Fraction(value), kind)
         if isinstance(value, float) and kind.family == "integer":
             return self._saturated(value, kind)
+        if source == INTEGERS and kind.family == "integer" and kind.parameters[2] == "wrap":
+            return from_code(int(value) & ((1 << width_of(kind)) - 1), kind)
         if isinstance(value, float) and not math.isfinite(value):
             raise NotInterpreted(f"{value} has no value in the format {kind}")
         exact = Fraction(value)

@@ -7,6 +7,7 @@ so they are correctly rounded too.
 
 from __future__ import annotations
 
+import ctypes
 import decimal
 import math
 from collections.abc import Callable
@@ -16,6 +17,8 @@ from .formats import Format, Value
 from .operators import OPERATORS
 
 _ROUNDED = frozenset({"add", "mul", "div", "fma"})
+_NATIVE = ((8, 24), (11, 53))
+"""Formats in which processors compute: binary32 and binary64."""
 _FIRST_DIGITS = 60
 _MARGIN = 6  # decimal digits by which a function's computed value may be wrong
 _POWER_BITS = 4096  # exponents up to this are multiplied out; beyond it no odd base has a representable power
@@ -124,6 +127,11 @@ def _negative(x: float) -> bool:
 def _rounded(op: str, kind: Format, args: list[float]) -> float:
     if any(math.isnan(a) for a in args):
         return math.nan
+    if op != "fma" and kind.parameters in _NATIVE and (op != "div" or args[1] != 0):
+        x, y = args
+        result = x + y if op == "add" else x * y if op == "mul" else x / y
+        # binary64 has more than twice the bits of binary32, so that rounding twice is rounding once (Figueroa 1995)
+        return result if kind.parameters == _NATIVE[1] else ctypes.c_float(result).value
     if op == "fma":
         product = _product(args[0], args[1])
         if math.isnan(product) or not math.isfinite(product) or not math.isfinite(args[2]):

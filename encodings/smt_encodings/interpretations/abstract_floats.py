@@ -28,6 +28,8 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Generic
 
+from pysmt.fnode import FNode
+
 from ila_lang import BvSort, Expr, Function, any_of, bv, concat, const, ite, uninterpreted, var
 from smt_encodings.bits import BitEncoding
 from smt_encodings.printer import script
@@ -118,13 +120,13 @@ class AbstractFloats(Generic[K]):
             facts += [self._narrowed(size, m) == m for m in [*ends, *fixed]]
         return facts
 
-    def script(self, assertions: Sequence[Expr], comment: str = "") -> str:
-        """The question; raises ValueError where the codes are too few."""
+    def script(self, assertions: Sequence[Expr], comment: str = "", beside: Sequence[FNode] = ()) -> str:
+        """The question, with further assertions ``beside``; raises ValueError where the codes are too few."""
         facts = self.facts()
         if self.magnitude_bits < self.bits_needed:
             raise ValueError(f"codes must have {self.bits_needed} magnitude bits, not {self.magnitude_bits}")
         encoding = BitEncoding(frozenset(self.symbols))
-        return script([encoding.term(t) for t in [*assertions, *facts]], comment=comment)
+        return script([*(encoding.term(t) for t in [*assertions, *facts]), *beside], comment=comment)
 
     # -- codes -----------------------------------------------------------------------------------------------
 

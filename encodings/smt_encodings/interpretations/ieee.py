@@ -12,10 +12,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Generic
 
+from pysmt.fnode import FNode
+
 from ila_lang import Expr, bv
 from smt_encodings.bits import BitEncoding
 from smt_encodings.direct import sort_name
-from smt_encodings.printer import term_text
+from smt_encodings.printer import declarations, term_text
 
 from .protocol import CannotInterpret, DataFormat, K, Literal, MachineDomain, require_representable
 
@@ -146,10 +148,11 @@ class IeeeFloats(Generic[K]):
             raise CannotInterpret(f"floats have no operator {op}")
         return self._define(self._sort_of(kind), template.format(*args, e=e, s=s))
 
-    def script(self, assertions: Sequence[str], comment: str = "") -> str:
-        """The question."""
+    def script(self, assertions: Sequence[str], comment: str = "", beside: Sequence[FNode] = ()) -> str:
+        """The question, with further assertions ``beside``, which may share Booleans with these."""
         lines = [f"; {line}" for line in comment.splitlines()]
-        lines += ["(set-logic ALL)", *self._lines, *(f"(assert {a})" for a in assertions), "(check-sat)"]
+        lines += ["(set-logic ALL)", *self._lines, *(d for d in declarations(beside) if d not in self._lines)]
+        lines += [*(f"(assert {a})" for a in assertions), *(f"(assert {term_text(t)})" for t in beside), "(check-sat)"]
         return "\n".join(lines) + "\n"
 
     def _float(self, kind: DataFormat) -> tuple[int, int]:

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic
 
+from pysmt.fnode import FNode
+
 from ila_lang import Expr
 from smt_encodings.bits import BitEncoding
 from smt_encodings.printer import script
@@ -43,10 +45,10 @@ class MachineBits(Generic[K]):
             _check(each)
         return self.machine.apply(op, kind, kinds, args)
 
-    def script(self, assertions: Sequence[Expr], comment: str = "") -> str:
-        """The question, over bit-vectors alone."""
+    def script(self, assertions: Sequence[Expr], comment: str = "", beside: Sequence[FNode] = ()) -> str:
+        """The question, over bit-vectors alone but for further assertions ``beside``."""
         encoding = BitEncoding()
-        return script([encoding.term(a) for a in assertions], comment=comment)
+        return script([*(encoding.term(a) for a in assertions), *beside], comment=comment)
 
 
 def _check(kind: DataFormat) -> None:

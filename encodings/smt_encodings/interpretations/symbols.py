@@ -70,10 +70,10 @@ class Symbols:
         self._laws.append(smt.ForAll(sorted(bound, key=str), law) if bound else law)
         self._assumptions.append(name)
 
-    def script(self, assertions: Sequence[FNode], comment: str = "") -> str:
-        """The question, with the laws and the difference of constants."""
+    def script(self, assertions: Sequence[FNode], comment: str = "", beside: Sequence[FNode] = ()) -> str:
+        """The question, with the laws, the difference of constants, and further assertions ``beside``."""
         different = [smt.AllDifferent(list(c.values())) for c in self._constants.values() if len(c) > 1]
-        terms = [*assertions, *self._laws, *different]
+        terms = [*assertions, *self._laws, *different, *beside]
         lines = [f"; {line}" for line in comment.splitlines()]
         lines.append("(set-logic ALL)")
         lines += [f"(declare-sort {name} 0)" for name in sorted(self._sorts)]

@@ -1,0 +1,1 @@
+"""Translation validation: one function refines another, for every size and every input."""

@@ -1,0 +1,255 @@
+"""Whether a condition follows from others: by cases, by folds that are equal step by step, and by the ladder of floats.
+
+Every answer of the solvers that a proof rests on is an obligation.  The answers decide the form of a proof, so they are
+written down as a list of Booleans; with that list the same obligations are written again without asking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from math import prod
+
+from ir_semantics.elements.binders import Fold, Loop, instance, loop_of, opened_every, opened_fold, outside_binders
+from ir_semantics.elements.operators import both, conjuncts, either, equal, inside, negation, same, times
+from ir_semantics.elements.terms import Term, integer_value, is_true, number
+from ir_semantics.mlir.semantics.tensor import digits, linear
+from smt_encodings.claims import Interpretation, Obligation
+from smt_encodings.discharge import Discharger, NotDischarged
+from smt_encodings.interpretations import CannotInterpret
+
+from .encode import question
+
+FEW = 64
+"""A condition of at most so many tuples is used of all of them."""
+
+Ladder = tuple[Interpretation, ...]
+COARSE: Ladder = (Interpretation.UNINTERPRETED, Interpretation.ABSTRACT_FLOAT, Interpretation.BITS)
+FINE: Ladder = (*COARSE, Interpretation.IEEE)
+SECONDS = {
+    Interpretation.UNINTERPRETED: 5.0,
+    Interpretation.ABSTRACT_FLOAT: 10.0,
+    Interpretation.BITS: 10.0,
+    Interpretation.IEEE: 5.0,
+}
+"""Seconds per solver."""
+MOST_IEEE = 40
+"""Terms with more operators on floats are not put to solvers with IEEE arithmetic, which does not end on them."""
+
+
+@dataclass
+class Prover:
+    """Asks solvers, or (with ``answers``) takes answers that were written down; what it asks is of one claim.
+
+    ``taken`` are the answers so far, ``used`` the interpretations that sufficed, ``models`` those of exact questions
+    whose goal does not follow.
+    """
+
+    discharger: Discharger
+    subject: str
+    answers: Sequence[bool] | None = None
+    taken: list[bool] = field(default_factory=list)
+    used: dict[Interpretation, None] = field(default_factory=dict)
+    assumptions: dict[str, None] = field(default_factory=dict)
+    reasons: list[str] = field(default_factory=list)
+    _pairs: dict[tuple[Loop, Loop, tuple[Term, ...]], bool] = field(default_factory=dict)
+
+    def follows(
+        self,
+        meaning: str,
+        hypotheses: Sequence[Term],
+        goal: Term,
+        at: Sequence[Sequence[Term]] = (),
+        ladder: Ladder = FINE,
+    ) -> bool:
+        """Whether a goal follows; ``at`` are tuples of values for which conditions of every tuple are used."""
+        known = list(conjuncts(hypotheses))
+        goals = [g for g in conjuncts([goal]) if g not in known]
+        plain = [g for g in goals if g.op != "every"]
+        for each in goals:
+            if each.op == "every":
+                variables, extents, condition = opened_every(each)
+                ranges = [inside(v, e) for v, e in zip(variables, extents, strict=True)]
+                if not self.follows(meaning, [*known, *ranges], condition, [*at, variables], ladder):
+                    return False
+        return not plain or self._plain(meaning, known, both(*plain), at, ladder)
+
+    def _plain(
+        self, meaning: str, hypotheses: Sequence[Term], goal: Term, at: Sequence[Sequence[Term]], ladder: Ladder
+    ) -> bool:
+        known = [*hypotheses, *_instances(hypotheses, goal, at)]
+        if self._asked(meaning, [*known, *_laws([*known, goal])], goal, {}, ladder[:1]):
+            return True
+        classes = self._classes(meaning, known, goal, at)
+        laws = _laws([*known, goal])
+        return self._asked(meaning, [*known, *laws], goal, classes, ladder if classes else ladder[1:])
+
+    # -- folds -----------------------------------------------------------------------------------------------
+
+    def _classes(
+        self, meaning: str, hypotheses: Sequence[Term], goal: Term, at: Sequence[Sequence[Term]]
+    ) -> dict[Loop, Loop]:
+        """Folds of a goal that are equal from equal starts, with one of each class."""
+        folds = [t for t in outside_binders(goal) if t.op == "fold"]
+        classes: dict[Loop, Loop] = {}
+        for k, a in enumerate(folds):
+            for b in folds[k + 1 :]:
+                first, second = loop_of(a), loop_of(b)
+                known = classes.get(first, first)
+                if a.kind != b.kind or known == classes.get(second, second):
+                    continue
+                key = (first, second, tuple(hypotheses))
+                if key not in self._pairs:
+                    self._pairs[key] = self._alike(meaning, hypotheses, a, b, at)
+                if self._pairs[key]:
+                    classes[first], classes[second] = known, known
+        return classes
+
+    def _alike(self, meaning: str, hypotheses: Sequence[Term], a: Term, b: Term, at: Sequence[Sequence[Term]]) -> bool:
+        """Whether two folds take the same steps in the same order."""
+        one, other = opened_fold(a), opened_fold(b)
+        text = f"{meaning}: folds have the same steps"
+        for extents, values in self._matchings(text, hypotheses, one, other):
+            step = other.after(one.accumulator, values)
+            ranges = [inside(v, e) for v, e in zip(one.variables, extents, strict=True)]
+            places = [*at, one.variables, values]
+            if self.follows(text, [*hypotheses, *ranges], same(one.step, step), places):
+                return True
+        return False
+
+    def _matchings(
+        self, meaning: str, hypotheses: Sequence[Term], one: Fold, other: Fold
+    ) -> Iterator[tuple[Sequence[Term], Sequence[Term]]]:
+        """The extents of one fold, and values of the other's variables at the same place in the order."""
+        text = f"{meaning}: ranges are as long"
+        if len(one.extents) == len(other.extents):
+            alike = both(*(equal(x, y) for x, y in zip(one.extents, other.extents, strict=True)))
+            if is_true(alike) or self.follows(text, hypotheses, alike, (), COARSE[:1]):
+                yield one.extents, one.variables
+                return
+        total = equal(times(*one.extents), times(*other.extents))
+        if is_true(total) or self.follows(text, hypotheses, total, (), COARSE[:1]):
+            place = linear(one.variables, one.extents)
+            yield one.extents, digits(place, other.extents)
+
+    # -- solvers ---------------------------------------------------------------------------------------------
+
+    def _asked(
+        self, meaning: str, hypotheses: Sequence[Term], goal: Term, classes: dict[Loop, Loop], ladder: Ladder
+    ) -> bool:
+        for interpretation in ladder:
+            if not _applies(interpretation, [*hypotheses, goal]):
+                continue
+            if _has_data(goal) and self._answer(meaning, (), goal, classes, interpretation):
+                return True  # most equalities of data need no hypothesis, and solvers are faster without
+            if hypotheses and self._answer(meaning, hypotheses, goal, classes, interpretation):
+                return True
+        return False
+
+    def _answer(
+        self,
+        meaning: str,
+        hypotheses: Sequence[Term],
+        goal: Term,
+        classes: dict[Loop, Loop],
+        interpretation: Interpretation,
+    ) -> bool:
+        """The answer to one question, asked or taken from those that were written down."""
+        known = self.answers is None or (len(self.taken) < len(self.answers) and self.answers[len(self.taken)])
+        proved = known and self._ask(meaning, hypotheses, goal, classes, interpretation)
+        self.taken.append(proved)
+        if proved:
+            self.used[interpretation] = None
+        return proved
+
+    def _ask(
+        self,
+        meaning: str,
+        hypotheses: Sequence[Term],
+        goal: Term,
+        classes: dict[Loop, Loop],
+        interpretation: Interpretation,
+    ) -> bool:
+        try:
+            asked = question(hypotheses, goal, interpretation, classes, f"{self.subject}: {meaning}")
+        except CannotInterpret as error:
+            self.reasons.append(f"{interpretation.value}: {error}")
+            return False
+        obligation = Obligation(f"{self.subject}: {meaning}", "refinement", asked.script, "unsat", meaning)
+        patience = min(self.discharger.timeout, SECONDS[interpretation])
+        own = replace(self.discharger, obligations=[], _pending=[], timeout=patience)
+        try:
+            own.ask_text(obligation)
+        except NotDischarged as failed:
+            answer = failed.obligation.answers[-1]
+            self.reasons.append(f"{interpretation.value}: {meaning}: {answer.solver} says {answer.status}")
+            return False
+        self.discharger.obligations += own.obligations
+        self.assumptions |= dict.fromkeys(asked.assumptions)
+        return True
+
+
+def _has_data(goal: Term) -> bool:
+    """Whether a goal speaks of anything but integers."""
+    return any(t.kind.family not in ("int", "boolean") for t in outside_binders(goal))
+
+
+def _applies(interpretation: Interpretation, terms: Sequence[Term]) -> bool:
+    """Whether an interpretation says more of some terms than the one before it."""
+    if interpretation is Interpretation.UNINTERPRETED:
+        return True
+    families = {t.kind.family for root in terms for t in outside_binders(root)}
+    if interpretation is Interpretation.BITS:
+        return "float" not in families and "integer" in families
+    if interpretation is Interpretation.IEEE and "float" in families:
+        return sum(t.kind.family == "float" and bool(t.args) for r in terms for t in outside_binders(r)) <= MOST_IEEE
+    return "float" in families
+
+
+def _instances(hypotheses: Sequence[Term], goal: Term, at: Sequence[Sequence[Term]]) -> list[Term]:
+    """What conditions of every tuple say of given tuples."""
+    instances: dict[Term, None] = {}
+    for each in hypotheses:
+        if each.op == "every":
+            places = [*at, *_all_places(each), *_read_at(each, [*hypotheses, goal])]
+            instances |= {instance(each, values): None for values in places if len(values) == len(each.args) - 1}
+    return list(instances)
+
+
+def _all_places(condition: Term) -> list[tuple[Term, ...]]:
+    """All tuples of a condition of every tuple, where these are few."""
+    sizes = [integer_value(e) for e in condition.args[:-1]]
+    known = [n for n in sizes if n is not None]
+    if len(known) < len(sizes) or prod(known) > FEW:
+        return []
+    return [tuple(map(number, at)) for at in product(*map(range, known))]
+
+
+def _read_at(condition: Term, terms: Sequence[Term]) -> list[tuple[Term, ...]]:
+    """Tuples at which terms read what a condition of every tuple reads at its variables."""
+    variables, _, body = opened_every(condition)
+    places: dict[tuple[Term, ...], None] = {}
+    reads = [t for root in terms for t in outside_binders(root) if t.op == "read"]
+    for pattern in outside_binders(body):
+        if pattern.op == "read" and set(variables) <= set(pattern.args):
+            for other in reads:
+                if other.payload is pattern.payload:
+                    at = dict(zip(pattern.args, other.args, strict=True))
+                    places[tuple(at[v] for v in variables)] = None
+    return list(places)
+
+
+def _laws(terms: Sequence[Term]) -> list[Term]:
+    """What folds over ranges of unknown length are where these are empty, or have one element."""
+    laws = []
+    for term in dict.fromkeys(t for root in terms for t in outside_binders(root) if t.op == "fold"):
+        extents = term.args[1:-1]
+        if all(integer_value(e) is not None for e in extents):
+            continue
+        opened = opened_fold(term)
+        none = either(*(equal(e, number(0)) for e in extents))
+        single = both(*(equal(e, number(1)) for e in extents))
+        only = opened.after(opened.start, [number(0)] * len(extents))
+        laws += [either(negation(none), same(term, opened.start)), either(negation(single), same(term, only))]
+    return laws

@@ -1,0 +1,229 @@
+"""The claim that one function of MLIR refines another one, and its proof or refutation."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from math import prod
+
+from ir_semantics.elements.binders import unrolled
+from ir_semantics.elements.operators import both, either, equal, inside, negation, same
+from ir_semantics.elements.terms import Term, integer_value, is_true, new_terms, number, truth
+from ir_semantics.mlir import ir
+from ir_semantics.mlir.semantics.function import Arguments, Meaning, arguments_of, meaning_of, signature
+from ir_semantics.mlir.semantics.program import Reading
+from ir_semantics.mlir.semantics.tensor import new_subscripts
+from ir_semantics.mlir.semantics.values import Element, NotCovered, Tensor
+from smt_encodings.claims import Claim, Equality, Interpretation, Runs, Status, Unsupported, Verdict, conclude
+from smt_encodings.discharge import Discharger
+from smt_encodings.runs import surviving
+
+from .prove import COARSE, FINE, Ladder, Prover
+from .runs import STEPS, Counterexample
+from .runs import Runs as Search
+
+FIRST, MORE, LAST = 18, 60, 400
+"""Inputs that are drawn before a proof, after one and where there is none."""
+UNROLLED = 256
+"""Folds of at most so many steps are written out where their steps do not match."""
+ENUMERATED = 1024
+"""Results of at most so many elements are compared element by element where one arbitrary element does not suffice."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a pair is read."""
+
+    reading: Reading = field(default_factory=Reading)
+
+
+def refines(
+    source: ir.Operation, target: ir.Operation, options: Options | None = None, discharger: Discharger | None = None
+) -> Verdict:
+    """Whether ``target`` refines ``source``, two functions (``func.func``) of one signature.
+
+    PROVED: for all inputs of every size on which the source's behaviour is defined, the target's is, the shapes of
+    results are equal, and each element that the source defines, the target defines, with the same value.  REFUTED:
+    ``details["counterexample"]`` has inputs on which both were evaluated.  VACUOUS: it is proved that the source is
+    never defined.  UNKNOWN: an operator without a meaning, with its place, or what could not be proved.
+    ``details["answers"]`` are the solvers' answers by which the proof found its form.
+    Raises ValueError where the signatures differ.
+    """
+    start = time.perf_counter()
+    options = options or Options()
+    if signature(source) != signature(target):
+        raise ValueError(
+            f"functions must have one signature to be compared; {source.symbol} and {target.symbol} differ"
+        )
+    with new_terms():
+        attempt = _Attempt(source, target, options, discharger or Discharger())
+        try:
+            status, reason = attempt.decide()
+        except NotCovered as error:
+            status, reason = Status.UNKNOWN, f"{error}; rewrite the function without it"
+        except Unsupported as error:
+            status, reason = Status.UNKNOWN, str(error)
+        obligations, details = attempt.discharger.obligations, attempt.details
+        verdict = Verdict(status, attempt.claim(), "refinement", 0.0, reason, obligations, details=details)
+        verdict.seconds = time.perf_counter() - start
+        return surviving(verdict, attempt.survey)
+
+
+class _Attempt:
+    """One attempt, and what is known so far."""
+
+    def __init__(self, source: ir.Operation, target: ir.Operation, options: Options, discharger: Discharger) -> None:
+        self.functions = source, target
+        self.options = options
+        self.discharger = discharger
+        self.prover = Prover(discharger, source.symbol or "function")
+        self.details: dict[str, object] = {}
+        self.notes: dict[str, None] = {}
+        self.arguments = Arguments()
+        self.search: Search | None = None
+
+    def claim(self) -> Claim:
+        """What is claimed."""
+        sizes = ", ".join(str(s) for s in self.arguments.sizes)
+        name = self.functions[0].symbol or "function"
+        return Claim(
+            name,
+            "wherever the source's behaviour is defined, the target's is, with the same shapes and values",
+            f"every size {sizes}" if sizes else "the sizes that the types state",
+            Equality.REFINES,
+            tuple(self.prover.used) or (Interpretation.UNINTERPRETED,),
+            tuple({**self.notes, **self.prover.assumptions}),
+        )
+
+    def decide(self) -> tuple[Status, str]:
+        self.arguments = arguments_of(self.functions[0])
+        source, target = (meaning_of(f, self.arguments, self.options.reading) for f in self.functions)
+        self.notes = dict.fromkeys((*self.options.reading.notes, *source.notes, *target.notes))
+        self.search = search = Search(self.arguments, source, target)
+        counterexample = search.search(0, FIRST)
+        if counterexample is not None:
+            return self._refuted(counterexample)
+        if not search.defined and self._is_vacuous(source):
+            self.details["decided_by"] = "the source's behaviour is never defined"
+            return Status.VACUOUS, "the source is never defined: its behaviour is not, or none of its results is"
+        self.prover = Prover(self.discharger, self.prover.subject)
+        self.discharger.obligations = []
+        unproved = self._unproved(source, target)
+        self.details["answers"] = tuple(self.prover.taken)
+        if not unproved:
+            if not self.discharger.obligations:
+                self.details["decided_by"] = "both functions have one normal form"
+            return conclude(self.discharger.obligations, self.details.get("decided_by", ""))
+        counterexample = search.search(1, LAST, 10 * STEPS)
+        if counterexample is not None:
+            return self._refuted(counterexample)
+        self.details["reasons"] = tuple(self.prover.reasons)
+        last = self.prover.reasons[-1] if self.prover.reasons else ""
+        return Status.UNKNOWN, f"not proved: {unproved}; {last}"
+
+    def _refuted(self, counterexample: Counterexample) -> tuple[Status, str]:
+        self.details["counterexample"] = counterexample
+        return Status.REFUTED, str(counterexample)
+
+    def survey(self) -> Runs:
+        """Runs that a proof must survive."""
+        assert self.search is not None
+        before = self.search.tried
+        difference = self.search.search(2, MORE)
+        notes = (f"some inputs could not be evaluated: {self.search.unknown}",) if self.search.unknown else ()
+        at = tuple(self.search.sizes) or ("random elements",)
+        return Runs(self.search.tried - before, at, notes, difference, str(difference or ""))
+
+    # -- the proof -----------------------------------------------------------------------------------------
+
+    def _is_vacuous(self, source: Meaning) -> bool:
+        known = [*self.arguments.facts, source.behaves]
+        if self.prover.follows("the source's behaviour is never defined", known, truth(False), (), COARSE):
+            return True
+        types = signature(self.functions[0])[1]
+        fixed = all(None not in t.shape for t in types if isinstance(t, ir.TensorType))
+        if not source.results or not fixed:
+            return False
+        for result in source.results:
+            at: tuple[Term, ...] = ()
+            ranges: list[Term] = []
+            if isinstance(result, Tensor):
+                if any(integer_value(n) == 0 for n in result.shape):
+                    return False
+                at = new_subscripts(len(result.shape))
+                ranges = [inside(i, n) for i, n in zip(at, result.shape, strict=True)]
+            element = result.at(at) if isinstance(result, Tensor) else result
+            goal = negation(element.defined)
+            if not self.prover.follows("no result is defined", [*known, *ranges], goal, [at], COARSE):
+                return False
+        return True
+
+    def _unproved(self, source: Meaning, target: Meaning) -> str:
+        """What could not be proved, in words; nothing where all is."""
+        known = [*self.arguments.facts, source.behaves]
+        for each in target.requirements:
+            text = f"the target's {each.operator} at {each.position} is defined: {each.reason}"
+            if not self.prover.follows(text, known, each.condition):
+                return text
+        for place, (a, b) in enumerate(zip(source.results, target.results, strict=True)):
+            unproved = self._result(f"result {place}", known, a, b)
+            if unproved:
+                return unproved
+        return ""
+
+    def _result(self, name: str, known: Sequence[Term], a: Element | Tensor, b: Element | Tensor) -> str:
+        if isinstance(a, Element) and isinstance(b, Element):
+            return "" if self._element(f"{name} is the same", known, (a, b), ()) else f"{name} is the same"
+        assert isinstance(a, Tensor)
+        assert isinstance(b, Tensor)
+        shapes = both(*(equal(x, y) for x, y in zip(a.shape, b.shape, strict=True)))
+        if not self.prover.follows(f"the shape of {name} is the same", known, shapes):
+            return f"the shape of {name} is the same"
+        at = new_subscripts(len(a.shape))
+        here = [*known, *(inside(i, n) for i, n in zip(at, a.shape, strict=True))]
+        text = f"an arbitrary element of {name} is the same"
+        pair = a.at(at), b.at(at)
+        if self._equal(text, here, pair, at, COARSE) or self._enumerated(name, known, a, b):
+            return ""
+        return "" if self._element(text, here, pair, at) else text
+
+    def _element(self, text: str, known: Sequence[Term], pair: tuple[Element, Element], at: Sequence[Term]) -> bool:
+        """Whether an element that the source defines is the same in the target, also with folds written out."""
+        a, b = (Element(unrolled(e.value, UNROLLED), e.defined) for e in pair)
+        written = (a.value, b.value) != (pair[0].value, pair[1].value)
+        return (
+            self._equal(text, known, pair, at, COARSE)
+            or (written and self._equal(text, known, (a, b), at, COARSE))
+            or self._equal(text, known, pair, at, FINE[-1:])
+            or (written and self._equal(text, known, (a, b), at, FINE[-1:]))
+        )
+
+    def _equal(
+        self, text: str, known: Sequence[Term], pair: tuple[Element, Element], at: Sequence[Term], ladder: Ladder
+    ) -> bool:
+        a, b = pair
+        if a.value is b.value and (a.defined is b.defined or is_true(b.defined)):
+            return True
+        here = [*known, a.defined]
+        if not self.prover.follows(f"{text}: it is defined", here, b.defined, [at], ladder):
+            return False
+        return self.prover.follows(text, here, same(a.value, b.value), [at], ladder)
+
+    def _enumerated(self, name: str, known: Sequence[Term], a: Tensor, b: Tensor) -> bool:
+        """Whether all elements of a result of few elements are the same, one by one."""
+        sizes = [integer_value(n) for n in a.shape]
+        shape = [n for n in sizes if n is not None]
+        if len(shape) < len(sizes) or prod(shape) > ENUMERATED:
+            return False
+        goals = []
+        for at in _places(shape):
+            one, other = a.at(at), b.at(at)
+            alike = both(other.defined, same(unrolled(one.value, UNROLLED), unrolled(other.value, UNROLLED)))
+            goals.append(either(negation(one.defined), alike))
+        return self.prover.follows(f"each element of {name} is the same", known, both(*goals), (), COARSE)
+
+
+def _places(shape: Sequence[int]) -> Iterator[tuple[Term, ...]]:
+    return (tuple(map(number, at)) for at in product(*map(range, shape)))

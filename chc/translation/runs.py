@@ -1,0 +1,305 @@
+"""Both functions on concrete inputs: real IEEE floats, machine words, and sizes drawn small.
+
+A counterexample is one that is evaluated here; what a solver says is a hint and no more.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import count, islice, product
+from math import prod
+
+from chc.scalar_rules.search import random_value, special_values
+from ir_semantics.elements.binders import postorder
+from ir_semantics.elements.evaluate import Budget, Evaluation
+from ir_semantics.elements.operators import atom, conjuncts, minus, polynomial
+from ir_semantics.elements.terms import Input, Symbol, Term, literal
+from ir_semantics.mlir.semantics.function import Arguments, Meaning
+from ir_semantics.mlir.semantics.tensor import new_subscripts
+from ir_semantics.mlir.semantics.values import Element, Tensor
+from ir_semantics.scalars.concrete import same_value, show_value
+from ir_semantics.scalars.formats import INTEGERS, Format, Value
+from ir_semantics.scalars.terms import NotInterpreted
+from ir_semantics.tensors.index import Index
+
+STEPS = 100_000
+"""Evaluation steps of a search, of which one run takes half at most."""
+ELEMENTS = 64
+"""Elements of a result that a run compares, at most."""
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """Inputs on which the target is not what it may be, and where: both values, or what is undefined, and why."""
+
+    sizes: dict[str, int]
+    scalars: dict[str, Value]
+    elements: dict[str, dict[tuple[int, ...], Value]]
+    place: str
+    source: str
+    target: str
+
+    def __str__(self) -> str:
+        given = [f"{name} = {show_value(value)}" for name, value in {**self.sizes, **self.scalars}.items()]
+        for name, elements in self.elements.items():
+            given += [f"{name}[{', '.join(map(str, at))}] = {show_value(v)}" for at, v in islice(elements.items(), 8)]
+        inputs = f"with {', '.join(given)}: " if given else ""
+        return f"{inputs}{self.place}: source {self.source}, target {self.target}"
+
+
+@dataclass
+class Inputs:
+    """Concrete inputs; the elements of tensors are drawn when they are first read."""
+
+    symbols: dict[Symbol, Value]
+    draw: random.Random
+    pools: dict[Format, list[Value]]
+    budget: Budget
+    number: int = 1
+    arrays: dict[Input, dict[tuple[int, ...], Value]] = field(default_factory=dict)
+    _few: dict[Input, list[Value]] = field(default_factory=dict)
+
+    def evaluation(self, arguments: Arguments, more: Mapping[Symbol, Value] | None = None) -> Evaluation:
+        """What evaluates terms on these inputs."""
+
+        def contents(array: Input, at: Sequence[int]) -> Value:
+            elements = self.arrays.setdefault(array, {})
+            key = tuple(at)
+            if key not in elements:
+                elements[key] = self._element(array)
+            return elements[key]
+
+        arrays = {a: (lambda at, a=a: contents(a, at)) for a in arguments.arrays}
+        return Evaluation({**self.symbols, **(more or {})}, arrays, self.budget)
+
+    def _element(self, array: Input) -> Value:
+        """In every third run all elements are one special value; of some tensors they are one of two."""
+        pool = self.pools[array.kind]
+        if self.number % 3 == 0:
+            return pool[self.number // 3 % len(pool)]
+        few = self._few.setdefault(array, [self.value(array.kind) for _ in range(self.draw.choice((0, 0, 2)))])
+        return self.draw.choice(few) if few else self.value(array.kind)
+
+    def value(self, kind: Format) -> Value:
+        """A value of a format: one of its special ones as often as any."""
+        pool = self.pools[kind]
+        return self.draw.choice(pool) if self.draw.random() < 0.7 else _any(kind, self.draw)
+
+
+def _any(kind: Format, draw: random.Random) -> Value:
+    return draw.randint(-3, 8) if kind == INTEGERS else random_value(kind, draw)
+
+
+@dataclass
+class Runs:
+    """Runs of both functions on drawn inputs.
+
+    ``defined`` counts runs of a source that is defined somewhere, ``unknown`` says why others had no value.
+    """
+
+    arguments: Arguments
+    source: Meaning
+    target: Meaning
+    tried: int = 0
+    defined: int = 0
+    unknown: str = ""
+    sizes: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._subscripts: dict[int, list[Term]] = {}
+        self._pairs = list(zip(self.source.results, self.target.results, strict=True))
+        self._literals = self._constants()
+        self._equations = self._find_equations()
+
+    def search(self, seed: int, most: int, steps: int = STEPS) -> Counterexample | None:
+        """The first counterexample among drawn inputs."""
+        budget = Budget(steps)
+        for inputs in islice(self._drawn(random.Random(seed)), most):
+            inputs.budget.steps = min(budget.steps, STEPS // 2)
+            left = inputs.budget.steps
+            self.tried += 1
+            try:
+                difference = self.difference(inputs)
+            except NotInterpreted as error:
+                self.unknown = str(error)
+                difference = None
+            budget.steps -= left - inputs.budget.steps
+            if budget.steps <= 0 and difference is None:
+                return None
+            if difference is not None:
+                return difference
+        return None
+
+    # -- one run -------------------------------------------------------------------------------------------
+
+    def difference(self, inputs: Inputs) -> Counterexample | None:
+        """Where the target does not refine the source on given inputs; None where it does, or the source says nothing.
+
+        Raises NotInterpreted where something has no exact value.
+        """
+        evaluation = inputs.evaluation(self.arguments)
+        if not all(evaluation.truth(r.condition) for r in self.source.requirements):
+            return None
+        broken = next((r for r in self.target.requirements if not evaluation.truth(r.condition)), None)
+        if broken is not None:
+            why = f"has undefined behaviour at {broken.position} ({broken.operator}: {broken.reason})"
+            return self._found(inputs, "the behaviour", "is defined", why)
+        self.defined += not self._pairs
+        for place, (a, b) in enumerate(self._pairs):
+            found = self._compared(inputs, evaluation, place, a, b)
+            if found is not None:
+                return found
+        if len(self.sizes) < 6:
+            shown = ", ".join(f"{s} = {evaluation.integer(s)}" for s in self.arguments.sizes)
+            self.sizes += [shown] if shown and shown not in self.sizes else []
+        return None
+
+    def _compared(
+        self, inputs: Inputs, evaluation: Evaluation, place: int, a: Element | Tensor, b: Element | Tensor
+    ) -> Counterexample | None:
+        name = f"result {place}"
+        if isinstance(a, Element) and isinstance(b, Element):
+            return self._element(inputs, evaluation, name, a, b)
+        assert isinstance(a, Tensor)
+        assert isinstance(b, Tensor)
+        shapes = [[evaluation.integer(n) for n in x.shape] for x in (a, b)]
+        if shapes[0] != shapes[1]:
+            texts = ["x".join(map(str, s)) for s in shapes]
+            return self._found(inputs, f"the shape of {name}", *texts)
+        self.defined += prod(shapes[0]) == 0
+        subscripts = self._subscripts_of(place, a)
+        one, other = a.at(subscripts), b.at(subscripts)
+        for at in self._places(shapes[0], inputs.draw):
+            here = {_symbol(s): i for s, i in zip(subscripts, at, strict=True)}
+            found = self._element(inputs, inputs.evaluation(self.arguments, here), f"{name}{list(at)}", one, other)
+            if found is not None:
+                return found
+        return None
+
+    def _element(
+        self, inputs: Inputs, evaluation: Evaluation, place: str, a: Element, b: Element
+    ) -> Counterexample | None:
+        if not evaluation.truth(a.defined):
+            return None
+        self.defined += 1
+        value = evaluation.value(a.value)
+        if not evaluation.truth(b.defined):
+            return self._found(inputs, place, show_value(value), "is not defined (poison, or never written)")
+        other = evaluation.value(b.value)
+        return None if same_value(value, other) else self._found(inputs, place, show_value(value), show_value(other))
+
+    def _found(self, inputs: Inputs, place: str, source: str, target: str) -> Counterexample:
+        values = {_symbol(t): inputs.symbols[_symbol(t)] for t in (*self.arguments.sizes, *self.arguments.scalars)}
+        sizes = {_symbol(t).name: int(values[_symbol(t)]) for t in self.arguments.sizes}
+        scalars = {_symbol(t).name: values[_symbol(t)] for t in self.arguments.scalars}
+        elements = {a.name: dict(sorted(inputs.arrays.get(a, {}).items())) for a in self.arguments.arrays}
+        return Counterexample(sizes, scalars, elements, place, source, target)
+
+    def _subscripts_of(self, place: int, tensor: Tensor) -> list[Term]:
+        if place not in self._subscripts:
+            self._subscripts[place] = list(new_subscripts(len(tensor.shape)))
+        return self._subscripts[place]
+
+    def _places(self, shape: Sequence[int], draw: random.Random) -> Iterator[tuple[int, ...]]:
+        if prod(shape) <= ELEMENTS:
+            yield from product(*map(range, shape))
+            return
+        yield tuple(0 for _ in shape)
+        yield tuple(n - 1 for n in shape)
+        for _ in range(ELEMENTS // 3):
+            yield tuple(draw.choice((0, n - 1, draw.randrange(n), draw.randrange(n))) for n in shape)
+
+    # -- inputs --------------------------------------------------------------------------------------------
+
+    def _drawn(self, draw: random.Random) -> Iterator[Inputs]:
+        pools = {k: self._pool(k) for k in self._formats()}
+        sizes = [_symbol(t) for t in self.arguments.sizes]
+        wholes = sorted(n for n in self._sizes() if 0 <= n <= 40)
+        for run in count():
+            symbols: dict[Symbol, Value] = {}
+            inputs = Inputs(symbols, draw, pools, Budget(STEPS), run)
+            for each in sizes:
+                symbols[each] = draw.choice(wholes[:8] if draw.random() < 0.7 else wholes)
+            for term in self.arguments.scalars:
+                symbols[_symbol(term)] = inputs.value(term.kind)
+            self._solve(symbols, sizes)
+            yield inputs
+
+    def _solve(self, symbols: dict[Symbol, Value], sizes: Sequence[Symbol]) -> None:
+        """Changes sizes so that linear equations that the source requires hold, one after the other."""
+        for _ in range(2):
+            for equation in self._equations:
+                value, unknown = equation.terms, None
+                total = 0
+                for monomial, coefficient in value:
+                    amount = coefficient
+                    for name in monomial:
+                        amount *= int(symbols.get(_symbol(atom(str(name))), 0))
+                    total += amount
+                    if len(monomial) == 1 and abs(coefficient) == 1 and _symbol(atom(str(monomial[0]))) in sizes:
+                        unknown = _symbol(atom(str(monomial[0]))), coefficient
+                if unknown is not None and total:
+                    size, coefficient = unknown
+                    symbols[size] = max(0, int(symbols[size]) - coefficient * total)
+
+    def _find_equations(self) -> list[Index]:
+        """Equations of polynomials in sizes and numbers alone that the source requires."""
+        found = []
+        for each in conjuncts(r.condition for r in self.source.requirements):
+            if each.op == "eq" and each.args[0].kind == INTEGERS:
+                value = polynomial(minus(each.args[1], each.args[0]))
+                if not value.quotients and all(atom(str(n)).op == "symbol" for n in value.variables):
+                    found.append(value)
+        return found
+
+    def _terms(self) -> list[Term]:
+        roots = [r.condition for r in (*self.source.requirements, *self.target.requirements)]
+        for place, (a, b) in enumerate(self._pairs):
+            for x in (a, b):
+                if isinstance(x, Tensor):
+                    x_at = x.at(self._subscripts_of(place, x))
+                    roots += [*x.shape, x_at.value, x_at.defined]
+                else:
+                    roots += [x.value, x.defined]
+        return roots
+
+    def _constants(self) -> list[tuple[Format, Fraction]]:
+        """Constants of both functions."""
+        found: dict[tuple[Format, Fraction], None] = {}
+        for term in postorder(self._terms()):
+            value = literal(term)
+            if isinstance(value, Fraction):
+                found[term.kind, value] = None
+            elif term.op == "polynomial" and isinstance(term.payload, Index):
+                found |= {(INTEGERS, Fraction(abs(c))): None for _, c in term.payload.terms}
+            elif term.op == "read" and not isinstance(term.payload, Input):
+                found |= {(term.kind, Fraction(v)): None for v in islice(_finite(term), 20)}
+        return list(found)
+
+    def _sizes(self) -> set[int]:
+        """Sizes to draw from: small ones, and constants with their neighbours."""
+        known = {int(v) for kind, v in self._literals if kind == INTEGERS and 0 <= v <= 40}
+        return {0, 1, 2, 3, 4, 5, 6, *(n + d for n in known for d in (0, 1)), *(n - 1 for n in known if n)}
+
+    def _formats(self) -> set[Format]:
+        return {t.kind for t in self.arguments.scalars} | {a.kind for a in self.arguments.arrays}
+
+    def _pool(self, kind: Format) -> list[Value]:
+        if kind == INTEGERS:
+            return sorted({*self._sizes(), -1, *(-n for n in self._sizes())})
+        numbers = [v for own, v in self._literals if own == kind or own.family == kind.family == "float"]
+        return special_values(kind, numbers)
+
+
+def _finite(term: Term) -> Iterator[Fraction]:
+    table = term.payload
+    values = getattr(table, "values", {}).values()
+    return (v for v in values if isinstance(v, Fraction))
+
+
+def _symbol(term: Term) -> Symbol:
+    assert isinstance(term.payload, Symbol)
+    return term.payload

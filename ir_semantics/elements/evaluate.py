@@ -1,0 +1,180 @@
+"""Terms on concrete values: real IEEE floats, machine words and integers, one element at a time.
+
+Operators are those of :class:`ir_semantics.scalars.concrete.Concrete`.  What does not matter by a term's meaning (reads
+outside of a tensor, quotients by 0) has some value here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cache
+from itertools import product
+from math import prod
+from typing import TypeAlias
+
+from ir_semantics.scalars.concrete import Concrete
+from ir_semantics.scalars.floats import float_value
+from ir_semantics.scalars.formats import INTEGERS, Format, Value
+from ir_semantics.scalars.terms import NotInterpreted
+from ir_semantics.tensors.index import Index
+
+from .terms import Input, Symbol, Table, Term
+
+Contents: TypeAlias = Callable[[Sequence[int]], Value]
+"""The element of a tensor at subscripts."""
+
+
+class TooLong(NotInterpreted):
+    """An evaluation that takes more steps than it may."""
+
+
+@dataclass
+class Budget:
+    """Steps that evaluations may still take together."""
+
+    steps: int
+
+    def spend(self, steps: int = 1) -> None:
+        """Takes steps; raises :class:`TooLong` where there are not as many left."""
+        self.steps -= steps
+        if self.steps < 0:
+            raise TooLong("the evaluation takes too many steps")
+
+
+@dataclass
+class Evaluation:
+    """Values of symbols and tensors, and what terms are then.
+
+    Raises :class:`TooLong` beyond the budget, and NotInterpreted where an operator has no exact value.
+    """
+
+    symbols: Mapping[Symbol, Value]
+    arrays: Mapping[Input, Contents]
+    budget: Budget
+    _memo: dict[Term, Value] = field(default_factory=dict)
+
+    def value(self, term: Term) -> Value:
+        """The value of a term of which all symbols have values."""
+        return self._value(term, self.symbols, self._memo)
+
+    def truth(self, term: Term) -> bool:
+        """The truth value of a condition."""
+        value = self.value(term)
+        assert isinstance(value, bool)
+        return value
+
+    def integer(self, term: Term) -> int:
+        """The value of an integer."""
+        return int(self.value(term))
+
+    def _value(self, root: Term, symbols: Mapping[Symbol, Value], memo: dict[Term, Value]) -> Value:
+        stack = [root]
+        while stack:
+            term = stack[-1]
+            if term in memo:
+                stack.pop()
+                continue
+            left = [a for a in _needed(term, memo) if a not in memo]
+            if left:
+                stack.extend(left)
+                continue
+            self.budget.spend()
+            memo[term] = self._apply(term, symbols, memo)
+            stack.pop()
+        return memo[root]
+
+    def _apply(self, term: Term, symbols: Mapping[Symbol, Value], memo: dict[Term, Value]) -> Value:
+        match term.op:
+            case "symbol":
+                return symbols[term.payload]  # type: ignore[index]
+            case "constant":
+                return _constant(term)
+            case "select":
+                return memo[term.args[1] if memo[term.args[0]] else term.args[2]]
+            case "and":
+                return bool(memo[term.args[0]]) and bool(memo[term.args[1]])
+            case "polynomial":
+                assert isinstance(term.payload, Index)
+                try:
+                    return term.payload.value({f"t.{a.number:07}": int(memo[a]) for a in term.args})
+                except ZeroDivisionError:
+                    return 0
+            case "read":
+                at = [int(memo[a]) for a in term.args]
+                array = term.payload
+                if isinstance(array, Table):
+                    return Concrete({}).constant(array.at(at), array.kind)
+                return self.arrays[array](at)  # type: ignore[index]
+            case "fold" | "every":
+                return self._loop(term, symbols, memo)
+            case "function":
+                raise NotInterpreted(f"{term.payload} has no exact value")
+        apply = _operator(term.op, term.kind, tuple(a.kind for a in term.args))
+        return apply([memo[a] for a in term.args])
+
+    def _loop(self, term: Term, symbols: Mapping[Symbol, Value], memo: dict[Term, Value]) -> Value:
+        """A fold, or a condition of every tuple: what depends on the variables is evaluated anew each time."""
+        assert isinstance(term.payload, tuple)
+        is_fold, body = term.op == "fold", term.args[-1]
+        bound = frozenset(term.payload)
+        extents = [max(0, int(memo[e])) for e in term.args[is_fold:-1]]
+        inner = list(_depending(body, bound))
+        self.budget.spend(prod(extents) * len(inner))
+        own = set(inner)
+        around = {a for t in inner for a in _needed(t, None) if a not in own} | ({body} - own)
+        known = {a: self._value(a, symbols, memo) for a in sorted(around, key=lambda t: t.number)}
+        here = dict(symbols)
+        value: Value = memo[term.args[0]] if is_fold else True
+        for at in product(*map(range, extents)):
+            here.update(zip(term.payload, (value, *at) if is_fold else at, strict=True))
+            local = dict(known)
+            for each in inner:
+                local[each] = self._apply(each, here, local)
+            value = local[body]
+            if not is_fold and not value:
+                return False
+        return value
+
+
+def _needed(term: Term, memo: Mapping[Term, Value] | None) -> tuple[Term, ...]:
+    """The operands that a value needs; of choices, with what is known, one."""
+    if term.op in ("fold", "every"):
+        return term.args[:-1]
+    if memo is not None and term.op == "select":
+        condition, yes, no = term.args
+        return (condition,) if condition not in memo else (yes,) if memo[condition] else (no,)
+    if memo is not None and term.op == "and":
+        first = term.args[0]
+        return term.args if memo.get(first) else (first,)
+    return term.args
+
+
+def _depending(body: Term, bound: frozenset[Symbol]) -> Iterator[Term]:
+    """The subterms that depend on variables and are not below another binder, operands first."""
+    seen: set[Term] = set()
+    stack = [(body, False)]
+    while stack:
+        term, ready = stack.pop()
+        if ready:
+            yield term
+        elif term not in seen and not bound.isdisjoint(term.symbols):
+            seen.add(term)
+            stack.append((term, True))
+            stack.extend((a, False) for a in _needed(term, None))
+
+
+@cache
+def _operator(op: str, kind: Format, kinds: tuple[Format, ...]) -> Callable[[list[Value]], Value]:
+    """An operator on values of given formats."""
+    if kinds[0] == INTEGERS and op in ("le", "eq"):
+        return lambda args: args[0] <= args[1] if op == "le" else args[0] == args[1]
+    if all(k.family == "float" for k in kinds) and op not in ("cast", "select"):
+        return lambda args: float_value(op, kinds[0], [float(a) for a in args])
+    return lambda args: Concrete({}).apply(op, kind, kinds, args)
+
+
+def _constant(term: Term) -> Value:
+    assert isinstance(term.payload, Fraction | float)
+    return Concrete({}).constant(term.payload, term.kind)

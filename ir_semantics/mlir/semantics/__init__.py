@@ -1,0 +1,1 @@
+"""What MLIR's operators mean: each in one text, by dialect, as elements that are terms."""

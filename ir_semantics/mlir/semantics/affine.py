@@ -1,0 +1,65 @@
+"""The operators of affine and shape on indices.  Source: the MLIR documentation of the dialects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+
+from ir_semantics.elements.operators import at_most, choose, equal
+from ir_semantics.elements.terms import Term, integer_value, number
+from ir_semantics.mlir.affine import AffineMap
+from ir_semantics.scalars.formats import INTEGERS
+
+from .loops import value_of
+from .program import Call, Operator
+from .tensor import identity
+from .values import Element, MeaningOfValue, Tensor, defined, static_shape
+
+
+def _results(call: Call) -> list[Term]:
+    """The results of the map for the operands."""
+    map_ = call.attribute("map")
+    if not isinstance(map_, AffineMap):
+        raise call.fail("the attribute map must be an affine map")
+    operands = [call.size(i) for i in range(len(call.operands))]
+    dimensions, symbols = operands[: map_.dimensions], operands[map_.dimensions :]
+    return [value_of(call, e, dimensions, symbols) for e in map_.results]
+
+
+def _apply(call: Call) -> Sequence[MeaningOfValue]:
+    return [defined(_results(call)[0])]
+
+
+def _extreme(smallest: bool) -> Operator:
+    def meaning(call: Call) -> Sequence[MeaningOfValue]:
+        def better(a: Term, b: Term) -> Term:
+            return choose(at_most(a, b) if smallest else at_most(b, a), a, b)
+
+        return [defined(reduce(better, _results(call)))]
+
+    return meaning
+
+
+def _shape_of(call: Call) -> Sequence[MeaningOfValue]:
+    shape = call.tensor(0).shape
+
+    def element(at: tuple[Term, ...]) -> Element:
+        known = integer_value(at[0])
+        if known is not None and 0 <= known < len(shape):
+            return defined(shape[known])
+        size = number(0)
+        for k, n in enumerate(shape):
+            size = choose(equal(at[0], number(k)), n, size)
+        return defined(size)
+
+    return [Tensor(INTEGERS, static_shape([len(shape)]), element)]
+
+
+OPERATORS: Mapping[str, Operator] = {
+    "affine.apply": _apply,
+    "affine.min": _extreme(True),
+    "affine.max": _extreme(False),
+    "shape.shape_of": _shape_of,
+    "shape.to_extent_tensor": identity,
+}
+"""By name."""

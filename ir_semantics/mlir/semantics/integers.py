@@ -1,0 +1,356 @@
+"""The operators of arith and math on integers, Booleans and indices, and conversions from them and to them.
+
+Sources: the MLIR documentation of the dialects arith and math, and of ub for poison.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+from ir_semantics.elements.operators import (
+    apply,
+    at_most,
+    below,
+    both,
+    choose,
+    either,
+    equal,
+    minus,
+    negation,
+    plus,
+    quotient,
+    remainder,
+    same,
+    times,
+)
+from ir_semantics.elements.terms import Term, constant, integer_value, literal, number, truth
+from ir_semantics.mlir import ir
+from ir_semantics.scalars.floats import largest
+from ir_semantics.scalars.formats import BOOLEAN, INTEGERS, Format
+
+from .elementwise import Result, ScalarRule, elementwise
+from .program import Call, Operator
+from .values import Element, MeaningOfValue, Tensor, bits_of, word, zero
+
+
+def unsigned(value: Term) -> Term:
+    """A word read without sign."""
+    return apply("cast", value, target=word(bits_of(value.kind), signed=False))
+
+
+def signed(value: Term) -> Term:
+    """A word read with sign."""
+    return apply("cast", value, target=word(bits_of(value.kind)))
+
+
+def exactly(op: str, a: Term, b: Term) -> Term:
+    """Whether the result of an operator on words, as their signs say, needs no more bits than they have."""
+    wide = word(2 * bits_of(a.kind) + 2)
+    exact = apply(op, apply("cast", a, target=wide), apply("cast", b, target=wide))
+    return same(exact, apply("cast", apply(op, a, b), target=wide))
+
+
+def _flags(call: Call) -> str:
+    value = call.attribute("overflowFlags", "overflow_flags")
+    return value.text if isinstance(value, ir.OpaqueAttribute) else ""
+
+
+def _wrapping(op: str) -> ScalarRule:
+    def rule(call: Call, args: Sequence[Term]) -> Result:
+        a, b = args
+        if a.kind == BOOLEAN:
+            if "sw" in _flags(call) or "uw" in _flags(call):
+                raise call.fail("overflow of i1 has no meaning here")
+            return Result(both(a, b) if op == "mul" else negation(same(a, b)))
+        if a.kind == INTEGERS:
+            note_index(call)
+            return Result(apply(op, a, b))
+        kept = []
+        if "nsw" in _flags(call):
+            kept.append(exactly(op, a, b))
+        if "nuw" in _flags(call):
+            kept.append(exactly(op, unsigned(a), unsigned(b)))
+        return Result(apply(op, a, b), both(*kept) if kept else None)
+
+    return rule
+
+
+def note_index(call: Call) -> None:
+    """Notes the reading of arithmetic on values of type index."""
+    call.scope.notes["operations on values of type index do not leave 64 bits"] = None
+
+
+def _words_only(call: Call, args: Sequence[Term]) -> None:
+    if any(a.kind.family != "integer" for a in args):
+        raise call.fail(f"the operator on values of the format {args[0].kind} has no meaning here")
+
+
+def _division(op: str, is_signed: bool) -> ScalarRule:
+    def rule(call: Call, args: Sequence[Term]) -> Result:
+        a, b = args
+        if a.kind == INTEGERS:
+            return _index_division(call, op, is_signed, a, b)
+        _words_only(call, args)
+        nonzero = negation(same(b, zero(b.kind)))
+        if not is_signed:
+            return Result(signed(apply(op, unsigned(a), unsigned(b))), None, nonzero, "a divisor must not be 0")
+        least = constant(-(1 << (bits_of(a.kind) - 1)), a.kind)
+        overflow = both(same(a, least), same(b, constant(-1, b.kind)))
+        # the remainder is defined there, and 0
+        required = nonzero if op == "remainder" else both(nonzero, negation(overflow))
+        return Result(apply(op, a, b), None, required, "a divisor must not be 0, nor the quotient too large")
+
+    return rule
+
+
+def _index_division(call: Call, op: str, is_signed: bool, a: Term, b: Term) -> Result:
+    """Divisions of index by a positive number."""
+    divisor = integer_value(b)
+    if divisor is None or divisor <= 0:
+        raise call.fail("a divisor of type index must be a positive constant")
+    down, rest = quotient(a, b), remainder(a, b)
+    if op == "floor_quotient":
+        return Result(down)
+    if op == "ceil_quotient":
+        return Result(minus(number(0), quotient(minus(number(0), a), b)))
+    if not is_signed:
+        note_index(call)
+        required = at_most(number(0), a)
+        raise_if = literal(required)
+        if raise_if is None:
+            raise call.fail("an unsigned quotient of an index that may be negative has no meaning here")
+        return Result(down if op == "quotient" else rest)
+    negative = both(below(a, number(0)), negation(equal(rest, number(0))))
+    toward_zero = choose(negative, plus(down, number(1)), down)
+    return Result(toward_zero if op == "quotient" else minus(a, times(b, toward_zero)))
+
+
+def _ceil_division(is_signed: bool) -> ScalarRule:
+    def rule(call: Call, args: Sequence[Term]) -> Result:
+        a, b = args
+        if a.kind == INTEGERS:
+            return _index_division(call, "ceil_quotient", is_signed, a, b)
+        _words_only(call, args)
+        nonzero = negation(same(b, zero(b.kind)))
+        if is_signed:
+            wide = word(bits_of(a.kind) + 1)
+            x, y = (apply("cast", v, target=wide) for v in (a, b))
+            value = apply("neg", apply("floor_quotient", apply("neg", x), y))
+            least = constant(-(1 << (bits_of(a.kind) - 1)), a.kind)
+            overflow = both(same(a, least), same(b, constant(-1, b.kind)))
+            required = both(nonzero, negation(overflow))
+        else:
+            x, y = unsigned(a), unsigned(b)
+            down, rest = apply("quotient", x, y), apply("remainder", x, y)
+            one, none = constant(1, x.kind), zero(x.kind)
+            value, required = apply("add", down, choose(same(rest, none), none, one)), nonzero
+        return Result(apply("cast", value, target=a.kind), None, required, "a divisor must not be 0")
+
+    return rule
+
+
+def _shift(op: str, is_signed: bool) -> ScalarRule:
+    def rule(call: Call, args: Sequence[Term]) -> Result:
+        a, b = args
+        if a.kind == INTEGERS:
+            amount = integer_value(b)
+            if op != "shift_left" or amount is None or not 0 <= amount < 64:
+                raise call.fail("a shift of an index must be to the left, by a constant below 64")
+            note_index(call)
+            return Result(times(a, number(1 << amount)))
+        _words_only(call, args)
+        width = bits_of(a.kind)
+        amount_ = unsigned(b)
+        fits = apply("lt", amount_, constant(width, amount_.kind)) if width < 1 << width else truth(True)
+        x = a if is_signed else unsigned(a)
+        kept = [fits]
+        if op == "shift_left":
+            back = signed(apply("shift_right", apply(op, a, b), b))
+            kept += [same(back, a)] if "nsw" in _flags(call) else []
+            over = apply("shift_right", unsigned(apply(op, a, b)), amount_)
+            kept += [same(signed(over), a)] if "nuw" in _flags(call) else []
+            return Result(apply(op, a, b), both(*kept))
+        return Result(signed(apply(op, x, b if is_signed else amount_)), both(*kept))
+
+    return rule
+
+
+def _bitwise(op: str) -> ScalarRule:
+    def rule(call: Call, args: Sequence[Term]) -> Result:
+        a, b = args
+        if a.kind == BOOLEAN:
+            logic = {"bit_and": both, "bit_or": either, "bit_xor": lambda x, y: negation(same(x, y))}
+            return Result(logic[op](a, b))
+        _words_only(call, args)
+        return Result(apply(op, a, b))
+
+    return rule
+
+
+def _extreme(op: str, is_signed: bool) -> ScalarRule:
+    def rule(call: Call, args: Sequence[Term]) -> Result:
+        a, b = args
+        if a.kind == INTEGERS and is_signed:
+            smaller, larger = (a, b) if op == "minimum" else (b, a)
+            return Result(choose(at_most(a, b), smaller, larger))
+        if a.kind == BOOLEAN:  # signed, true is -1
+            return Result(both(a, b) if (op == "minimum") != is_signed else either(a, b))
+        _words_only(call, args)
+        return Result(apply(op, a, b) if is_signed else signed(apply(op, unsigned(a), unsigned(b))))
+
+    return rule
+
+
+_COMPARISONS = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
+
+
+def less(a: Term, b: Term, is_signed: bool) -> Term:
+    """a < b, of words, Booleans or indices."""
+    if a.kind == BOOLEAN:
+        return both(a, negation(b)) if is_signed else both(negation(a), b)
+    if a.kind == INTEGERS:
+        if is_signed:
+            return below(a, b)
+        alike = same(below(a, number(0)), below(b, number(0)))
+        return choose(alike, below(a, b), below(b, number(0)))
+    return apply("lt", a, b) if is_signed else apply("lt", unsigned(a), unsigned(b))
+
+
+def compare(predicate: str, a: Term, b: Term) -> Term:
+    """A predicate of ``arith.cmpi``."""
+    if predicate in ("eq", "ne"):
+        return same(a, b) if predicate == "eq" else negation(same(a, b))
+    is_signed = predicate[0] == "s"
+    match predicate[1:]:
+        case "lt":
+            return less(a, b, is_signed)
+        case "gt":
+            return less(b, a, is_signed)
+        case "le":
+            return negation(less(b, a, is_signed))
+    return negation(less(a, b, is_signed))
+
+
+def _cmpi(call: Call, args: Sequence[Term]) -> Result:
+    return Result(compare(_COMPARISONS[call.whole("predicate")], *args))
+
+
+def _select(call: Call) -> Sequence[MeaningOfValue]:
+    condition = call.operands[0]
+    if isinstance(call.operands[1], Element):
+        return [selected(call.element(0), call.element(1), call.element(2))]
+    yes, no = call.tensor(1), call.tensor(2)
+    call.require_equal(yes.shape, no.shape, "operands must have one shape")
+    if isinstance(condition, Tensor):
+        call.require_equal(condition.shape, yes.shape, "operands must have one shape")
+
+    def element(at: tuple[Term, ...]) -> Element:
+        here = condition.at(at) if isinstance(condition, Tensor) else condition
+        return selected(here, yes.at(at), no.at(at))
+
+    return [Tensor(yes.kind, yes.shape, element)]
+
+
+def selected(condition: Element, yes: Element, no: Element) -> Element:
+    """``arith.select``: what is not selected need not be defined."""
+    kept = choose(condition.value, yes.defined, no.defined)
+    return Element(choose(condition.value, yes.value, no.value), both(condition.defined, kept))
+
+
+# -- conversions ---------------------------------------------------------------------------------------------
+
+
+def convert(value: Term, kind: Format, is_signed: bool = True) -> Term:
+    """An integer as a word, an index or a float; one of fewer bits than the target is extended."""
+    if value.kind == BOOLEAN:
+        one = constant(Fraction(-1 if is_signed else 1), kind)
+        return choose(value, one, zero(kind))
+    if value.kind == INTEGERS:
+        if kind == BOOLEAN:
+            return equal(remainder(value, number(2)), number(1))
+        return apply("cast", value, target=kind)
+    read = value if is_signed else unsigned(value)
+    if kind == BOOLEAN:
+        return negation(same(apply("bit_and", value, constant(1, value.kind)), zero(value.kind)))
+    return apply("cast", read, target=kind)
+
+
+def _conversion(is_signed: bool = True) -> ScalarRule:
+    def rule(call: Call, args: Sequence[Term]) -> Result:
+        (value,) = args
+        kind = call.result_format()
+        if value.kind == INTEGERS and not is_signed and bits_of(kind) > 64:
+            raise call.fail("an index cannot be extended here without its sign")
+        return Result(convert(value, kind, is_signed))
+
+    return rule
+
+
+def _to_integer(is_signed: bool) -> ScalarRule:
+    def rule(call: Call, args: Sequence[Term]) -> Result:
+        (value,) = args
+        kind = call.result_format()
+        if kind.family != "integer":
+            raise call.fail(f"a conversion to {kind} has no meaning here")
+        target = word(bits_of(kind), signed=is_signed)
+        cut = apply("trunc", value)
+        end = Fraction(1 << (bits_of(kind) - is_signed))
+        within = [apply("is_finite", value)]
+        if end <= Fraction(largest(value.kind)):
+            within.append(apply("lt", cut, constant(end, value.kind)))
+            low = -end if is_signed else Fraction(0)
+            within.append(apply("le", constant(low, value.kind), cut))
+        elif not is_signed:
+            within.append(apply("le", zero(value.kind), cut))
+        return Result(apply("cast", apply("cast", value, target=target), target=kind), both(*within))
+
+    return rule
+
+
+def _bitcast(call: Call, args: Sequence[Term]) -> Result:
+    if args[0].kind != call.result_format():
+        raise call.fail("a change of the reading of bits has no meaning here")
+    return Result(args[0])
+
+
+_RULES: dict[str, ScalarRule] = {
+    "arith.addi": _wrapping("add"),
+    "arith.subi": _wrapping("sub"),
+    "arith.muli": _wrapping("mul"),
+    "arith.divsi": _division("quotient", True),
+    "arith.divui": _division("quotient", False),
+    "arith.remsi": _division("remainder", True),
+    "arith.remui": _division("remainder", False),
+    "arith.floordivsi": _division("floor_quotient", True),
+    "arith.ceildivsi": _ceil_division(True),
+    "arith.ceildivui": _ceil_division(False),
+    "arith.shli": _shift("shift_left", True),
+    "arith.shrsi": _shift("shift_right", True),
+    "arith.shrui": _shift("shift_right", False),
+    "arith.andi": _bitwise("bit_and"),
+    "arith.ori": _bitwise("bit_or"),
+    "arith.xori": _bitwise("bit_xor"),
+    "arith.maxsi": _extreme("maximum", True),
+    "arith.minsi": _extreme("minimum", True),
+    "arith.maxui": _extreme("maximum", False),
+    "arith.minui": _extreme("minimum", False),
+    "arith.cmpi": _cmpi,
+    "arith.extsi": _conversion(),
+    "arith.extui": _conversion(False),
+    "arith.trunci": _conversion(),
+    "arith.index_cast": _conversion(),
+    "arith.index_castui": _conversion(False),
+    "arith.sitofp": _conversion(),
+    "arith.uitofp": _conversion(False),
+    "arith.fptosi": _to_integer(True),
+    "arith.fptoui": _to_integer(False),
+    "arith.bitcast": _bitcast,
+    "math.absi": lambda call, args: Result(apply("abs", args[0])),
+}
+
+OPERATORS: Mapping[str, Operator] = {
+    **{name: elementwise(rule) for name, rule in _RULES.items()},
+    "arith.select": _select,
+}
+"""By name."""

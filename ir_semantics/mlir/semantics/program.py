@@ -1,0 +1,281 @@
+"""Functions of operations: values by name, what a program requires of its inputs, and operators by their meaning.
+
+What an operator requires must hold of every run, or the program's behaviour is undefined from its beginning; operators
+may run in any order, so requirements are a set of conditions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from ir_semantics.elements.binders import every
+from ir_semantics.elements.operators import equal
+from ir_semantics.elements.terms import Term, is_true, number
+from ir_semantics.mlir import ir
+from ir_semantics.mlir.affine import AffineMap
+from ir_semantics.scalars.formats import Format
+
+from .values import Element, MeaningOfValue, NotCovered, Tensor, format_of
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """A condition without which a program's behaviour is undefined, why, and where."""
+
+    condition: Term
+    reason: str
+    operator: str
+    position: ir.Position
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Where MLIR leaves something open, or people differ: what is taken.
+
+    ``use_neg_zero``: the literal +0.0 is read as -0.0 where a tensor is filled or padded with it, and where a region
+    yields it.  ``sums_start_at_minus_zero``: TOSA's sums, also those of convolutions, start at -0.0, which changes no
+    value; else they start at +0.0, as TOSA 1.0 writes.  ``dynamic_broadcast``: a dynamic size of 1 is broadcast by
+    TOSA's operators; else behaviour is undefined where dynamic sizes differ.
+    """
+
+    use_neg_zero: bool = False
+    sums_start_at_minus_zero: bool = False
+    dynamic_broadcast: bool = True
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is not the usual reading, in words."""
+        words = {
+            "+0.0 is read as -0.0 where tensors are filled or padded with it": self.use_neg_zero,
+            "TOSA's sums start at -0.0": self.sums_start_at_minus_zero,
+            "dynamic sizes are not broadcast": not self.dynamic_broadcast,
+        }
+        return tuple(text for text, holds in words.items() if holds)
+
+
+@dataclass
+class Scope:
+    """What the operations of one block, or of a program, require; and the reading."""
+
+    reading: Reading
+    requirements: list[Requirement] = field(default_factory=list)
+    notes: dict[str, None] = field(default_factory=dict)
+
+    def inner(self) -> Scope:
+        """The scope of a region."""
+        return Scope(self.reading, notes=self.notes)
+
+    def of_every(self, inner: Scope, variables: Sequence[Term], extents: Sequence[Term]) -> None:
+        """Requires what a region requires, for all values of variables below extents."""
+        for each in inner.requirements:
+            condition = every(variables, extents, each.condition)
+            if not is_true(condition):
+                self.requirements.append(Requirement(condition, each.reason, each.operator, each.position))
+
+
+@dataclass(frozen=True)
+class Environment:
+    """What a block sees: values, the subscripts of the iteration it is in, and the meaning of operators."""
+
+    values: Mapping[ir.Value, MeaningOfValue]
+    operators: Mapping[str, Operator]
+    indices: tuple[Term, ...] = ()
+
+
+@dataclass
+class Call:
+    """An operation with the meaning of its operands."""
+
+    operation: ir.Operation
+    operands: tuple[MeaningOfValue, ...]
+    scope: Scope
+    environment: Environment
+
+    @property
+    def name(self) -> str:
+        """The operator."""
+        return self.operation.name
+
+    def fail(self, why: str) -> NotCovered:
+        """What to raise where there is no meaning."""
+        return NotCovered(self.name, self.operation.position, why)
+
+    # -- operands ------------------------------------------------------------------------------------------
+
+    def element(self, place: int) -> Element:
+        """A scalar operand."""
+        operand = self.operands[place]
+        if not isinstance(operand, Element):
+            raise self.fail(f"operand {place} must be a scalar")
+        return operand
+
+    def tensor(self, place: int) -> Tensor:
+        """A tensor operand."""
+        operand = self.operands[place]
+        if not isinstance(operand, Tensor):
+            raise self.fail(f"operand {place} must be a tensor")
+        return operand
+
+    def tensors(self) -> list[Tensor]:
+        """All operands, tensors."""
+        return [self.tensor(i) for i in range(len(self.operands))]
+
+    def size(self, place: int) -> Term:
+        """An operand of type index, which must be defined."""
+        return self.used(self.element(place), "an index is used that is not defined")
+
+    def used(self, element: Element, reason: str) -> Term:
+        """The value of a scalar that must be defined."""
+        self.require(element.defined, reason)
+        return element.value
+
+    def require(self, condition: Term, reason: str) -> None:
+        """States what must hold."""
+        if not is_true(condition):
+            self.scope.requirements.append(Requirement(condition, reason, self.name, self.operation.position))
+
+    def require_equal(self, a: Sequence[Term], b: Sequence[Term], reason: str) -> None:
+        """States that shapes are equal."""
+        if len(a) != len(b):
+            raise self.fail(f"{reason}: {len(a)} and {len(b)} dimensions")
+        for x, y in zip(a, b, strict=True):
+            self.require(equal(x, y), reason)
+
+    # -- results -------------------------------------------------------------------------------------------
+
+    def result_format(self, place: int = 0) -> Format:
+        """The format of a result, or of its elements."""
+        return self.format(self.operation.results[place].type)
+
+    def format(self, type_: ir.Type) -> Format:
+        """The format of a type, or of its elements."""
+        element = type_.element if isinstance(type_, ir.TensorType) else type_
+        kind = format_of(element)
+        if kind is None:
+            raise self.fail(f"values of the type {element} have no meaning here")
+        return kind
+
+    def result_shape(self, place: int = 0) -> ir.Shape:
+        """The shape that the type of a result states."""
+        type_ = self.operation.results[place].type
+        if not isinstance(type_, ir.TensorType):
+            raise self.fail("the result must be a tensor")
+        return type_.shape
+
+    def shaped(self, sizes: Sequence[Term], place: int = 0, reason: str = "sizes must be those of the type") -> None:
+        """Requires that sizes are those that the type of a result states."""
+        shape = self.result_shape(place)
+        if len(shape) != len(sizes):
+            raise self.fail(f"the result must have {len(sizes)} dimensions, not {len(shape)}")
+        for stated, size in zip(shape, sizes, strict=True):
+            if stated is not None:
+                self.require(equal(size, number(stated)), reason)
+
+    # -- attributes ----------------------------------------------------------------------------------------
+
+    def attribute(self, *names: str) -> ir.Attribute | None:
+        """The first of some attributes that there is."""
+        return next((self.operation.attributes[n] for n in names if n in self.operation.attributes), None)
+
+    def whole(self, name: str) -> int:
+        """An integer attribute."""
+        value = self.attribute(name)
+        if not isinstance(value, ir.IntegerAttribute):
+            raise self.fail(f"the attribute {name} must be an integer")
+        return value.value
+
+    def wholes(self, name: str, default: Sequence[int] | None = None) -> list[int]:
+        """A list of integers, as an array, a dense array or a dense constant."""
+        value = self.attribute(name)
+        match value:
+            case None if default is not None:
+                return list(default)
+            case ir.DenseArray(values=values):
+                return list(values)
+            case ir.DenseElements(type=type_):
+                numbers = value.integers()
+                return numbers * ir.number_of_elements(type_.shape) if value.is_splat else numbers
+            case ir.ArrayAttribute(elements=elements):
+                if all(isinstance(e, ir.IntegerAttribute) for e in elements):
+                    return [e.value for e in elements if isinstance(e, ir.IntegerAttribute)]
+        raise self.fail(f"the attribute {name} must be a list of integers")
+
+    def maps(self, name: str) -> list[AffineMap]:
+        """A list of affine maps."""
+        value = self.attribute(name)
+        if isinstance(value, ir.ArrayAttribute):
+            return [e for e in value.elements if isinstance(e, AffineMap)]
+        raise self.fail(f"the attribute {name} must be a list of maps")
+
+    def segments(self) -> list[tuple[MeaningOfValue, ...]]:
+        """The operands in the groups that ``operandSegmentSizes`` states."""
+        groups, start = [], 0
+        for length in self.wholes("operandSegmentSizes"):
+            groups.append(self.operands[start : start + length])
+            start += length
+        return groups
+
+    def mixed(self, static: Sequence[int], dynamic: Sequence[MeaningOfValue]) -> list[Term]:
+        """Numbers, of which those that are dynamic are operands."""
+        rest, numbers = list(dynamic), []
+        for each in static:
+            if each == DYNAMIC:
+                first = rest.pop(0) if rest else None
+                if not isinstance(first, Element):
+                    raise self.fail("there must be an operand for each dynamic size")
+                numbers.append(self.used(first, "an index is used that is not defined"))
+            else:
+                numbers.append(number(each))
+        return numbers
+
+    # -- regions -------------------------------------------------------------------------------------------
+
+    @property
+    def body(self) -> ir.Block:
+        """The block of the first region."""
+        regions = self.operation.regions
+        if not regions or len(regions[0].blocks) != 1:
+            raise self.fail("the region must be one block")
+        return regions[0].blocks[0]
+
+    def run_body(
+        self, arguments: Sequence[MeaningOfValue], scope: Scope, indices: Sequence[Term] = ()
+    ) -> list[Element]:
+        """What the block yields for given arguments; ``indices`` are those of ``linalg.index``."""
+        if len(self.body.arguments) != len(arguments):
+            raise self.fail(f"the block must have {len(arguments)} arguments, not {len(self.body.arguments)}")
+        values = {**self.environment.values, **dict(zip(self.body.arguments, arguments, strict=True))}
+        yielded = run_block(self.body, replace(self.environment, values=values, indices=tuple(indices)), scope)
+        elements = [e for e in yielded if isinstance(e, Element)]
+        if len(elements) != len(yielded):
+            raise self.fail("the block must yield scalars")
+        return elements
+
+
+Operator: TypeAlias = Callable[[Call], Sequence[MeaningOfValue]]
+"""The meaning of an operator: what its results are; requirements are stated beside."""
+
+
+def run_block(block: ir.Block, environment: Environment, scope: Scope) -> tuple[MeaningOfValue, ...]:
+    """The operands of the block's last operation, in a scope that gets what its operations require."""
+    values = dict(environment.values)
+    for operation in block.operations:
+        here = replace(environment, values=values)
+        call = Call(operation, tuple(values[o] for o in operation.operands), scope, here)
+        if operation is block.operations[-1]:
+            if operation.results or operation.name not in _TERMINATORS:
+                raise call.fail("a block must end with a return or a yield")
+            return call.operands
+        if operation.name not in environment.operators:
+            raise call.fail("the operator has no meaning here")
+        results = environment.operators[operation.name](call)
+        values.update(zip(operation.results, results, strict=True))
+    raise ValueError("a block must have operations")
+
+
+_TERMINATORS = frozenset({"func.return", "linalg.yield", "tensor.yield", "tosa.yield"})
+
+DYNAMIC = -(1 << 63)
+"""Stands for a dynamic size in lists of static ones."""
