@@ -13,7 +13,7 @@ from math import prod
 
 from ir_semantics.elements.binders import Fold, Loop, instance, loop_of, opened_every, opened_fold, outside_binders
 from ir_semantics.elements.operators import both, conjuncts, either, equal, inside, negation, same, times
-from ir_semantics.elements.terms import Term, integer_value, is_true, number
+from ir_semantics.elements.terms import Term, integer_value, is_true, number, truth
 from ir_semantics.mlir.semantics.tensor import digits, linear
 from smt_encodings.claims import Interpretation, Obligation
 from smt_encodings.discharge import Discharger, NotDischarged
@@ -84,6 +84,10 @@ class Prover:
         classes = self._classes(meaning, known, goal, at)
         laws = _laws([*known, goal])
         return self._asked(meaning, [*known, *laws], goal, classes, ladder if classes else ladder[1:])
+
+    def alike(self) -> bool:
+        """Asks the one question that is left where both sides are one term: whether true is true."""
+        return self._answer("both functions have one normal form", (), truth(True), {}, Interpretation.UNINTERPRETED)
 
     # -- folds -----------------------------------------------------------------------------------------------
 
@@ -176,7 +180,8 @@ class Prover:
         except CannotInterpret as error:
             self.reasons.append(f"{interpretation.value}: {error}")
             return False
-        obligation = Obligation(f"{self.subject}: {meaning}", "refinement", asked.script, "unsat", meaning)
+        name = f"question {len(self.taken) + 1}: {meaning}"
+        obligation = Obligation(name, "refinement", asked.script, "unsat", meaning)
         patience = min(self.discharger.timeout, SECONDS[interpretation])
         own = replace(self.discharger, obligations=[], _pending=[], timeout=patience)
         try:

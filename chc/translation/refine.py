@@ -17,13 +17,14 @@ from ir_semantics.mlir.semantics.program import Reading
 from ir_semantics.mlir.semantics.tensor import new_subscripts
 from ir_semantics.mlir.semantics.values import Element, NotCovered, Tensor
 from smt_encodings.claims import Claim, Equality, Interpretation, Runs, Status, Unsupported, Verdict, conclude
-from smt_encodings.discharge import Discharger
+from smt_encodings.discharge import Discharger, Requirement, Requirements
 from smt_encodings.runs import surviving
 
 from .prove import COARSE, FINE, Ladder, Prover
 from .runs import STEPS, Counterexample
 from .runs import Runs as Search
 
+METHOD = "refinement"
 FIRST, MORE, LAST = 18, 60, 400
 """Inputs that are drawn before a proof, after one and where there is none."""
 UNROLLED = 256
@@ -66,9 +67,54 @@ def refines(
         except Unsupported as error:
             status, reason = Status.UNKNOWN, str(error)
         obligations, details = attempt.discharger.obligations, attempt.details
-        verdict = Verdict(status, attempt.claim(), "refinement", 0.0, reason, obligations, details=details)
+        verdict = Verdict(status, attempt.claim(), METHOD, 0.0, reason, obligations, details=details)
         verdict.seconds = time.perf_counter() - start
         return surviving(verdict, attempt.survey)
+
+
+def required(
+    source: ir.Operation, target: ir.Operation, options: Options, answers: Sequence[bool]
+) -> tuple[Claim, Sequence[Requirement]]:
+    """The claim and the obligations of a proof that found its form by these answers, written again without asking.
+
+    Raises ValueError where they do not lead to a proof.
+    """
+    if signature(source) != signature(target):
+        raise ValueError("functions must have one signature to be compared")
+    with new_terms():
+        requirements = Requirements(second=False)
+        attempt = _Attempt(source, target, options, requirements)
+        try:
+            unproved = attempt.again(answers)
+        except (NotCovered, Unsupported) as error:
+            raise ValueError(str(error)) from error
+        if unproved:
+            raise ValueError(f"the answers must lead to a proof, and they leave open: {unproved}")
+        return attempt.claim(), requirements.required
+
+
+def survey(source: ir.Operation, target: ir.Operation, options: Options) -> Runs:
+    """The runs that a proof survives, made again."""
+    with new_terms():
+        attempt = _Attempt(source, target, options, Discharger())
+        attempt.read()
+        assert attempt.search is not None
+        attempt.search.search(0, FIRST)
+        return attempt.survey()
+
+
+def replay(
+    source: ir.Operation, target: ir.Operation, options: Options, given: Counterexample
+) -> Counterexample | None:
+    """What the inputs of a counterexample come to now; None where they show nothing.
+
+    Raises ValueError where they are no inputs of the functions.
+    """
+    with new_terms():
+        attempt = _Attempt(source, target, options, Discharger())
+        attempt.read()
+        assert attempt.search is not None
+        return attempt.search.replayed(given)
 
 
 class _Attempt:
@@ -97,11 +143,27 @@ class _Attempt:
             tuple({**self.notes, **self.prover.assumptions}),
         )
 
-    def decide(self) -> tuple[Status, str]:
+    def read(self) -> tuple[Meaning, Meaning]:
+        """The meaning of both functions."""
         self.arguments = arguments_of(self.functions[0])
         source, target = (meaning_of(f, self.arguments, self.options.reading) for f in self.functions)
         self.notes = dict.fromkeys((*self.options.reading.notes, *source.notes, *target.notes))
-        self.search = search = Search(self.arguments, source, target)
+        self.search = Search(self.arguments, source, target)
+        return source, target
+
+    def again(self, answers: Sequence[bool]) -> str:
+        """What is not proved with answers that were written down."""
+        source, target = self.read()
+        self.prover = Prover(self.discharger, self.prover.subject, answers)
+        unproved = self._unproved(source, target)
+        if len(self.prover.taken) != len(answers):
+            return f"{len(answers)} answers where the proof has {len(self.prover.taken)}"
+        return unproved
+
+    def decide(self) -> tuple[Status, str]:
+        source, target = self.read()
+        assert self.search is not None
+        search = self.search
         counterexample = search.search(0, FIRST)
         if counterexample is not None:
             return self._refuted(counterexample)
@@ -113,8 +175,6 @@ class _Attempt:
         unproved = self._unproved(source, target)
         self.details["answers"] = tuple(self.prover.taken)
         if not unproved:
-            if not self.discharger.obligations:
-                self.details["decided_by"] = "both functions have one normal form"
             return conclude(self.discharger.obligations, self.details.get("decided_by", ""))
         counterexample = search.search(1, LAST, 10 * STEPS)
         if counterexample is not None:
@@ -171,7 +231,7 @@ class _Attempt:
             unproved = self._result(f"result {place}", known, a, b)
             if unproved:
                 return unproved
-        return ""
+        return "" if self.prover.used or self.prover.alike() else "both functions have one normal form"
 
     def _result(self, name: str, known: Sequence[Term], a: Element | Tensor, b: Element | Tensor) -> str:
         if isinstance(a, Element) and isinstance(b, Element):

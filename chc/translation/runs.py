@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import count, islice, product
 from math import prod
@@ -20,8 +20,8 @@ from ir_semantics.elements.terms import Input, Symbol, Term, literal
 from ir_semantics.mlir.semantics.function import Arguments, Meaning
 from ir_semantics.mlir.semantics.tensor import new_subscripts
 from ir_semantics.mlir.semantics.values import Element, Tensor
-from ir_semantics.scalars.concrete import same_value, show_value
-from ir_semantics.scalars.formats import INTEGERS, Format, Value
+from ir_semantics.scalars.concrete import Concrete, same_value, show_value
+from ir_semantics.scalars.formats import BOOLEAN, INTEGERS, Format, Value
 from ir_semantics.scalars.terms import NotInterpreted
 from ir_semantics.tensors.index import Index
 
@@ -33,7 +33,10 @@ ELEMENTS = 64
 
 @dataclass(frozen=True)
 class Counterexample:
-    """Inputs on which the target is not what it may be, and where: both values, or what is undefined, and why."""
+    """Inputs on which the target is not what it may be, and where: both values, or what is undefined, and why.
+
+    ``at`` are the result's number and the subscripts of its element where that is the place.
+    """
 
     sizes: dict[str, int]
     scalars: dict[str, Value]
@@ -41,6 +44,7 @@ class Counterexample:
     place: str
     source: str
     target: str
+    at: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         given = [f"{name} = {show_value(value)}" for name, value in {**self.sizes, **self.scalars}.items()]
@@ -60,6 +64,7 @@ class Inputs:
     budget: Budget
     number: int = 1
     arrays: dict[Input, dict[tuple[int, ...], Value]] = field(default_factory=dict)
+    at: tuple[int, ...] = ()
     _few: dict[Input, list[Value]] = field(default_factory=dict)
 
     def evaluation(self, arguments: Arguments, more: Mapping[Symbol, Value] | None = None) -> Evaluation:
@@ -133,6 +138,31 @@ class Runs:
                 return difference
         return None
 
+    def replayed(self, given: Counterexample) -> Counterexample | None:
+        """What inputs of a counterexample come to; None where they show nothing.
+
+        Elements that it lacks are drawn, always the same ones.  Raises ValueError where it has no inputs of these
+        functions.
+        """
+        arguments = self.arguments
+        have = [len(given.sizes), len(given.scalars), len(given.elements)]
+        needed = [len(arguments.sizes), len(arguments.scalars), len(arguments.arrays)]
+        if have != needed:
+            raise ValueError(
+                f"there must be as many sizes, numbers and tensors as the functions have, {needed}, not {have}"
+            )
+        pools = {k: self._pool(k) for k in self._formats()}
+        inputs = Inputs({}, random.Random(0), pools, Budget(10 * STEPS), at=given.at)
+        values = (*given.sizes.values(), *given.scalars.values())
+        for term, value in zip((*arguments.sizes, *arguments.scalars), values, strict=True):
+            inputs.symbols[_symbol(term)] = _checked(value, term.kind)
+        for array, elements in zip(arguments.arrays, given.elements.values(), strict=True):
+            inputs.arrays[array] = {at: _checked(value, array.kind) for at, value in elements.items()}
+        try:
+            return self.difference(inputs)
+        except NotInterpreted:
+            return None
+
     # -- one run -------------------------------------------------------------------------------------------
 
     def difference(self, inputs: Inputs) -> Counterexample | None:
@@ -172,11 +202,11 @@ class Runs:
         self.defined += prod(shapes[0]) == 0
         subscripts = self._subscripts_of(place, a)
         one, other = a.at(subscripts), b.at(subscripts)
-        for at in self._places(shapes[0], inputs.draw):
+        for at in self._places(shapes[0], inputs.draw, inputs.at[1:] if inputs.at[:1] == (place,) else ()):
             here = {_symbol(s): i for s, i in zip(subscripts, at, strict=True)}
             found = self._element(inputs, inputs.evaluation(self.arguments, here), f"{name}{list(at)}", one, other)
             if found is not None:
-                return found
+                return replace(found, at=(place, *at))
         return None
 
     def _element(
@@ -203,7 +233,11 @@ class Runs:
             self._subscripts[place] = list(new_subscripts(len(tensor.shape)))
         return self._subscripts[place]
 
-    def _places(self, shape: Sequence[int], draw: random.Random) -> Iterator[tuple[int, ...]]:
+    def _places(
+        self, shape: Sequence[int], draw: random.Random, first: tuple[int, ...] = ()
+    ) -> Iterator[tuple[int, ...]]:
+        if len(first) == len(shape) and all(0 <= i < n for i, n in zip(first, shape, strict=True)):
+            yield first
         if prod(shape) <= ELEMENTS:
             yield from product(*map(range, shape))
             return
@@ -292,6 +326,14 @@ class Runs:
             return sorted({*self._sizes(), -1, *(-n for n in self._sizes())})
         numbers = [v for own, v in self._literals if own == kind or own.family == kind.family == "float"]
         return special_values(kind, numbers)
+
+
+def _checked(value: Value, kind: Format) -> Value:
+    """The value; raises ValueError unless the format has it."""
+    if (kind == BOOLEAN) is not isinstance(value, bool):
+        raise ValueError(f"{value} must be a value of the format {kind}")
+    known = value if isinstance(value, float | bool) else Fraction(value)
+    return known if isinstance(known, bool) else Concrete({}).constant(known, kind)
 
 
 def _finite(term: Term) -> Iterator[Fraction]:

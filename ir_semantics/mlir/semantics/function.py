@@ -60,7 +60,7 @@ def arguments_of(function: ir.Operation) -> Arguments:
     """Unknowns for the arguments of a function; raises NotCovered for types that have no meaning here."""
     arguments = Arguments()
     for place, value in enumerate(_block(function).arguments):
-        name = value.name or f"arg{place}"
+        name = f"arg{place}"  # names in the text count over the whole file
         arguments.names.append(name)
         arguments.values.append(_argument(function, arguments, value.type, name))
     return arguments
