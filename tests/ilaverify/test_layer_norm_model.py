@@ -1,0 +1,81 @@
+"""A layer normalisation compiled to FlexASR: nothing of it is declared, and its programs rest on joint and bound."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ilaverify.catalogue import all_entries, backends
+from ilaverify.comparison import Samples, compare
+from ilaverify.compilation import Request, compile_model
+from reports.certificate import certificate_name
+from reports.subjects import Entry
+from rewrites.compiler.artefact.checking import check_compiled
+from rewrites.compiler.artefact.model import Compiled, read_compiled, write_compiled
+from rewrites.compiler.artefact.summary import summary_text
+from rewrites.mappings.flexasr.claims import LAYER_NORM as MAPPING
+from rewrites.targets.flexasr.operators import LAYER_NORM
+from tests.ilaverify.compiled_models import pretended
+
+JOINT, BOUND = "joint-flexasr-layer-norm-flexasr-layernorm", "bound-flexasr-layer-norm"
+RESTS_ON = (MAPPING.name, JOINT, *LAYER_NORM.bound_claims(MAPPING))
+
+
+def entries() -> dict[str, Entry]:
+    return {name: entry for name, entry in all_entries().items() if name in RESTS_ON}
+
+
+def model(path: Path, epsilon: float) -> Path:
+    onnx = pytest.importorskip("onnx")
+    helper, numpy_helper = onnx.helper, onnx.numpy_helper
+    weights = [numpy_helper.from_array(np.linspace(-1, 1, 32, dtype=np.float32), name) for name in ("gamma", "beta")]
+    node = helper.make_node("LayerNormalization", ["x", "gamma", "beta"], ["y"], epsilon=epsilon)
+    x, y = (helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [3, 32]) for name in "xy")
+    graph = helper.make_graph([node], "norm", [x], [y], weights)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    return path
+
+
+def compiled(place: Path, epsilon: float = 1e-5) -> Compiled:
+    request = Request(model(place / "norm.onnx", epsilon), ("flexasr",), place / "proofs", {})
+    return compile_model(request, entries())
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("norm")
+    pretended(RESTS_ON, directory / "proofs")
+    return directory
+
+
+@pytest.mark.parametrize("epsilon", [1e-5, 1e-12])
+def test_nothing_is_declared(place: Path, epsilon: float) -> None:
+    made = compiled(place, epsilon)
+    assert {JOINT, BOUND} <= set(made.proof.certificates)
+    summary = summary_text(made)
+    assert "That operators are what their mappings compute over the real numbers is among these claims" in summary
+    assert "DECLARED" not in summary
+    write_compiled(place / f"made{epsilon}", made, summary)
+    read = read_compiled(place / f"made{epsilon}", backends())
+    assert [p for c in check_compiled(read, entries(), place / "proofs") for p in c.problems] == []
+    inputs = {"x": np.random.default_rng(3).normal(size=(3, 32)).astype(np.float32)}
+    (node,) = compare(read.graph, read.implementations, Samples.one(inputs))[0].nodes
+    assert node.inside and node.known == f"proved by {BOUND}"
+    del read.proof.certificates[BOUND]  # type: ignore[attr-defined]
+    problems = [p for c in check_compiled(read, entries(), place / "proofs") for p in c.problems]
+    assert f"{BOUND}: programs rest on it, and the model does not name its certificate" in problems
+
+
+@pytest.mark.parametrize("name", [JOINT, BOUND, "lemma-inverse-root"])
+def test_without_one_of_its_claims_it_stays_on_the_host(name: str, place: Path, tmp_path: Path) -> None:
+    (tmp_path / "proofs").mkdir()
+    left_out = certificate_name(name, entries()[name].build().method)
+    for path in (place / "proofs").iterdir():
+        if path.name != left_out:
+            (tmp_path / "proofs" / path.name).write_bytes(path.read_bytes())
+    made = compiled(tmp_path)
+    assert not made.implementations
+    (host,) = (h for h in made.host if h.operator == "layer_norm")
+    assert name in host.reason
