@@ -65,6 +65,7 @@ AXIOMS = (
         "Bourbaki, Algebra I, 1.5",
     ),
     ("the name of a bound variable has no meaning, where no other variable has it", "any text on logic"),
+    ("the square root of a real number is real and at least 0, where it has a value", "its definition"),
 )
 
 
