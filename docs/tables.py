@@ -133,9 +133,8 @@ class Count:
 
 ABOUT: Mapping[str, str] = {
     "pooling": "pooling, and its traps",
-    "linear": "convolution, products and softmax: traps and their repairs",
-    "convolution": "convolution",
-    "products": "products of matrices, sums, softmax",
+    "convolution": "convolution, and its traps",
+    "products": "products of matrices, sums, softmax, and their traps",
     "layout": "data movement, and its traps",
     "hardware": "pads as accelerators have them",
     "matching": "forms in which accelerators are matched",

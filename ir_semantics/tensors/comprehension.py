@@ -23,7 +23,7 @@ from ir_semantics.scalars.arrays import apply_to_arrays, literal_of
 
 from .conditions import All, AtLeastZero, Condition, IsZero, OneOf, TruthOf
 from .elements import BINARY, Apply, Choice, Element, IndexValue, Number, Read, Reader, Reduce
-from .index import Index, Names, variable
+from .index import Index, Names, index_of
 from .selection import moves
 from .terms import Tensor, operands_of
 
@@ -96,7 +96,7 @@ def written(term: Tensor) -> tuple[Element, list[str], Names]:
     def reader(position: int) -> Reader:
         return lambda at: Read(f"#{position}", tuple(at))
 
-    element = term.rule(list(map(variable, subscripts)), [reader(j) for j in range(len(term.operands))], names)
+    element = term.rule(list(map(index_of, subscripts)), [reader(j) for j in range(len(term.operands))], names)
     return element, subscripts, names
 
 

@@ -148,7 +148,7 @@ class Index:
         """The polynomial with variables replaced, all at once."""
         if self.variables.isdisjoint(values):
             return self
-        return self.rebuild(lambda atom: values.get(atom, variable(atom)) if isinstance(atom, str) else None)
+        return self.rebuild(lambda atom: values.get(atom, index_of(atom)) if isinstance(atom, str) else None)
 
     def rebuild(self, replace: Callable[[Atom], Index | None]) -> Index:
         """The polynomial with atoms replaced; where ``replace`` gives None for a quotient, its parts are rebuilt."""
@@ -205,12 +205,12 @@ def _rebuilt(atom: Atom, replace: Callable[[Atom], Index | None]) -> Index:
     if new is not None:
         return new
     if isinstance(atom, str):
-        return variable(atom)
+        return index_of(atom)
     return _quotient(atom.dividend.rebuild(replace), atom.divisor.rebuild(replace))
 
 
 @lru_cache(maxsize=100_000)
-def variable(name: str) -> Index:
+def index_of(name: str) -> Index:
     """The variable of any name; sizes have names without a dot (:func:`size`)."""
     return Index({(name,): 1})
 
@@ -233,7 +233,7 @@ def size(name: str) -> Index:
     """The size variable ``name``; names with a dot are those of bound variables (:class:`Names`)."""
     if not name.isascii() or not name.isidentifier():
         raise ValueError(f"a variable's name must be of letters, digits and '_', not {name!r}; rename it")
-    return variable(name)
+    return index_of(name)
 
 
 def product(factors: Iterable[IndexLike]) -> Index:

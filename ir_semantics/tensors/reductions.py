@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from ir_semantics.scalars.terms import exp
-from ir_semantics.scalars.terms import variable as scalar
+from ir_semantics.scalars.terms import exp, variable
 
 from .conditions import Condition, both, equal, inside, le
 from .elements import BINARY, Apply, Choice, Element, IndexValue, Number, Reader, Reduce, literal
-from .index import Index, IndexLike, Names, index, product, variable
+from .index import Index, IndexLike, Names, index, index_of, product
 from .operators import broadcast, map_
 from .terms import Tensor, make, require_axes
 
@@ -34,7 +33,7 @@ def reduce(op: str, x: Tensor, axes: Sequence[int], initial: Fraction | int | fl
         for j, i in zip(kept, at, strict=True):
             inner[j] = i
         for axis, name in zip(axes, bound, strict=True):
-            inner[axis] = variable(name)
+            inner[axis] = index_of(name)
         body = _reduce(op, [(name, x.shape[a]) for a, name in zip(axes, bound, strict=True)], of[0](inner))
         return body if initial is None else Apply(BINARY[op], (literal(initial), body))
 
@@ -68,7 +67,7 @@ def cumsum(x: Tensor, axis: int) -> Tensor:
 
     def rule(at: Sequence[Index], of: Sequence[Reader], names: Names) -> Element:
         name = names.fresh("r")
-        return Reduce("sum", name, at[axis] + 1, of[0]([*at[:axis], variable(name), *at[axis + 1 :]]))
+        return Reduce("sum", name, at[axis] + 1, of[0]([*at[:axis], index_of(name), *at[axis + 1 :]]))
 
     return make("cumsum", [x], x.shape, rule, axis=axis)
 
@@ -81,7 +80,7 @@ def matmul(a: Tensor, b: Tensor) -> Tensor:
     def rule(at: Sequence[Index], of: Sequence[Reader], names: Names) -> Element:
         k = names.fresh("k")
         batch, row, column = list(at[:-2]), at[-2], at[-1]
-        left, right = of[0]([*batch, row, variable(k)]), of[1]([*batch, variable(k), column])
+        left, right = of[0]([*batch, row, index_of(k)]), of[1]([*batch, index_of(k), column])
         return Reduce("sum", k, a.shape[-1], Apply("mul", (left, right)))
 
     alike = [equal(p, q) for p, q in zip((*a.shape[:-2], a.shape[-1]), (*b.shape[:-2], b.shape[-2]), strict=True)]
@@ -95,7 +94,7 @@ def dot(a: Tensor, b: Tensor) -> Tensor:
 
     def rule(at: Sequence[Index], of: Sequence[Reader], names: Names) -> Element:
         k = names.fresh("k")
-        return Reduce("sum", k, a.shape[1], Apply("mul", (of[0]([at[0], variable(k)]), of[1]([variable(k)]))))
+        return Reduce("sum", k, a.shape[1], Apply("mul", (of[0]([at[0], index_of(k)]), of[1]([index_of(k)]))))
 
     return make("dot", [a, b], [a.shape[0]], rule, requires=[equal(a.shape[1], b.shape[0])])
 
@@ -133,7 +132,7 @@ class _Windows:
     def positions(self, at: Sequence[Index], bound: Sequence[str]) -> list[Index]:
         """Where the taps ``bound`` of the windows at ``at`` lie in the image."""
         return [
-            i * s + variable(k) * e - b
+            i * s + index_of(k) * e - b
             for i, s, k, (b, _), e in zip(at, self.strides, bound, self.pads, self.dilations, strict=True)
         ]
 
@@ -177,10 +176,10 @@ def conv(
         c = names.fresh("c")
         taps = [names.fresh("k") for _ in windows.kernel]
         positions = windows.positions(at[2:], taps)
-        weights = [variable(t) if correlate else k - 1 - variable(t) for t, k in zip(taps, windows.kernel, strict=True)]
+        weights = [index_of(t) if correlate else k - 1 - index_of(t) for t, k in zip(taps, windows.kernel, strict=True)]
         first = index(0) if parts == index(1) else at[1] // outputs * channels
-        value = windows.padded(positions, of[0]([at[0], first + variable(c), *positions]), ZERO)
-        body = Apply("mul", (value, of[1]([at[1], variable(c), *weights])))
+        value = windows.padded(positions, of[0]([at[0], first + index_of(c), *positions]), ZERO)
+        body = Apply("mul", (value, of[1]([at[1], index_of(c), *weights])))
         return Reduce("sum", c, channels, windows.over("sum", taps, body))
 
     shown = windows.attributes() | {"dilations": windows.dilations, "groups": parts}
@@ -274,7 +273,7 @@ def patches(
 def softmax(x: Tensor, axis: int) -> Tensor:
     """exp(x) divided by its sum along ``axis``: the function on real numbers, apart from how floats compute it."""
     require_axes("softmax", x, [axis])
-    powers = map_(exp(scalar("x")), x=x)
+    powers = map_(exp(variable("x")), x=x)
     others = [j for j in range(x.rank) if j != axis]
     total = broadcast(reduce("sum", powers, [axis]), x.shape, others)
-    return map_(scalar("x") / scalar("y"), x=powers, y=total)
+    return map_(variable("x") / variable("y"), x=powers, y=total)

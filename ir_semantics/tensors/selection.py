@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from .conditions import le
 from .elements import Apply, Choice, Element, IndexValue, Number, Read, Reader, Reduce, indices_of_element
-from .index import Index, Names, variable
+from .index import Index, Names, index_of
 from .terms import Tensor, make, require_axes
 
 LEAST = Number(float("-inf"))
@@ -22,8 +22,8 @@ def _chosen(
 ) -> Element:
     """The element of ``read`` whose subscript between those ``around`` it is ``position``."""
     k = names.fresh("k")
-    here = Apply("eq", (position, IndexValue(variable(k))))
-    return Reduce("max", k, extent, Apply("select", (here, read([*around[0], variable(k), *around[1]]), LEAST)))
+    here = Apply("eq", (position, IndexValue(index_of(k))))
+    return Reduce("max", k, extent, Apply("select", (here, read([*around[0], index_of(k), *around[1]]), LEAST)))
 
 
 def taken(element: Element) -> tuple[Element, str, Element] | None:
@@ -93,11 +93,11 @@ def arg_extremum(op: str, x: Tensor, axis: int, last: bool = False) -> Tensor:
         j, k = names.fresh("j"), names.fresh("k")
 
         def read(name: str) -> Element:
-            return of[0]([*at[:axis], variable(name), *at[axis:]])
+            return of[0]([*at[:axis], index_of(name), *at[axis:]])
 
         here = Apply("eq", (read(k), Reduce(op, j, extent, read(j))))
         none = IndexValue(Index({(): -1}) if last else extent)
-        return Reduce("max" if last else "min", k, extent, Apply("select", (here, IndexValue(variable(k)), none)))
+        return Reduce("max" if last else "min", k, extent, Apply("select", (here, IndexValue(index_of(k)), none)))
 
     dimensions = [d for j, d in enumerate(x.shape) if j != axis]
     return make(f"arg_{op}", [x], dimensions, rule, requires=[le(1, extent)], axis=axis, last=last)

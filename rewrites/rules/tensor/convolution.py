@@ -1,10 +1,10 @@
-"""Valid rules on convolution: as matmul, in parts, with a folded normalisation."""
+"""Rules on convolution: those that look right and are wrong, their repairs, and valid ones."""
 
 from __future__ import annotations
 
 from chc.tensor_rules.rule import TensorRule
 from ir_semantics.tensors.conditions import equal, le
-from ir_semantics.tensors.index import size
+from ir_semantics.tensors.index import product, size
 from ir_semantics.tensors.operators import (
     broadcast,
     concat,
@@ -17,30 +17,56 @@ from ir_semantics.tensors.operators import (
     upsample,
     where,
 )
-from ir_semantics.tensors.reductions import conv, matmul
+from ir_semantics.tensors.reductions import conv, matmul, patches
 from ir_semantics.tensors.terms import Tensor, input_
 
-from .inputs import (
-    GAIN,
-    IMAGE,
-    KERNEL,
-    OTHER,
-    POINT,
-    SIGNAL,
-    SIZES,
-    TAPS,
-    along,
-    conv_1d,
-    conv_2d,
-    first,
-    im2col,
-    im2col_2d,
-    normalised,
-    rest,
+from .inputs import GAIN, IMAGE, OTHER, SIGNAL, SIZES, TAPS, along, conv_1d, conv_2d, first, normalised, rest
+from .words import (
+    add,
+    at_least,
+    bias,
+    mul,
+    over_reals,
+    relu,
+    reordered,
+    repaired_over_reals,
+    scale,
+    sub,
+    wrong_over_reals,
+    wrong_reordered,
 )
-from .words import add, at_least, bias, mul, over_reals, reordered, scale, sub
 
 N, C, H, W, K, S, P, Q, T, OUT, _ = SIZES
+
+
+KERNEL, POINT = input_("w", OUT, C, K, K), input_("w", OUT, C, 1, 1)
+
+
+def composed(first: Tensor, second: Tensor) -> Tensor:
+    """The kernel whose convolution is that of ``first`` and then ``second`` (1-D)."""
+    k = second.shape[2]
+    swapped = transpose(first, [1, 0, 2])
+    full = conv(swapped, second, pads=[(k - 1, k - 1)], correlate=False)
+    return transpose(full, [1, 0, 2])
+
+
+def im2col_2d(image: Tensor, kernel: Tensor) -> Tensor:
+    """The convolution of images with kernels as a product of matrices, before its result is reshaped."""
+    columns = patches(image, kernel.shape[2:])
+    batch, taps, places = image.shape[0], product(kernel.shape[1:]), columns.shape[4:]
+    flat = reshape(columns, batch, taps, product(places))
+    weights = broadcast(reshape(kernel, kernel.shape[0], taps), [batch, kernel.shape[0], taps], [1, 2])
+    return reshape(matmul(weights, flat), batch, kernel.shape[0], *places)
+
+
+def im2col(exchanged: bool = False) -> Tensor:
+    """The convolution of SIGNAL with TAPS as a product of matrices."""
+    columns = patches(SIGNAL, [K], strides=[S], pads=[(P, P)])
+    windows = columns.shape[3]
+    order = [0, 2, 1, 3] if exchanged else [0, 1, 2, 3]
+    flat = reshape(transpose(columns, order), N, C * K, windows)
+    weights = broadcast(reshape(TAPS, OUT, C * K), [N, OUT, C * K], [1, 2])
+    return matmul(weights, flat)
 
 
 def _spread_groups(w: Tensor) -> Tensor:
@@ -49,6 +75,9 @@ def _spread_groups(w: Tensor) -> Tensor:
     return where(lambda o, c, k: equal(o // OUT, c // C), full, fill(0, T * OUT, T * C, K))
 
 
+FIRST, SECOND = input_("v", Q, C, K), input_("w", OUT, Q, T)
+SYMMETRIC = where(lambda o, c, k: le(2 * k, K - 1), TAPS, reverse(TAPS, 2))
+"""Every kernel with w[k] = w[K-1-k] is of this form."""
 D = size("d")
 PADDED = input_("x", N, C, H + K - 1, W + K - 1)
 """Any image that kernels of k x k fit into: its result has h x w elements."""
@@ -78,8 +107,73 @@ BATCHES_IN_PARTS = TensorRule(
     le(Q, N),
 )
 
+_WRONG = [
+    wrong_over_reals(
+        "pad with any value into convolution",
+        conv(pad(SIGNAL, [0, 0, P], [0, 0, P], input_("v")), TAPS, strides=[S]),
+        conv_1d(SIGNAL, TAPS),
+        row="L1",
+    ),
+    wrong_over_reals("relu out of convolution", conv(relu(SIGNAL), TAPS), relu(conv(SIGNAL, TAPS)), row="L3"),
+    wrong_over_reals(
+        "two convolutions with pads as one",
+        conv(conv(SIGNAL, input_("v", Q, C, 3), pads=[(1, 1)]), input_("w", OUT, Q, 3), pads=[(1, 1)]),
+        conv(SIGNAL, composed(input_("v", Q, C, 3), input_("w", OUT, Q, 3)), pads=[(2, 2)]),
+        at_least(1, W),
+        row="L5",
+    ),
+    wrong_over_reals(
+        "convolution as cross-correlation", conv_1d(SIGNAL, TAPS, correlate=False), conv_1d(SIGNAL, TAPS), row="L29"
+    ),
+    wrong_over_reals(
+        "convolution commutes with upsampling",
+        conv(upsample(SIGNAL, [1, 1, 2]), input_("w", OUT, C, 3), pads=[(1, 1)]),
+        upsample(conv(SIGNAL, input_("w", OUT, C, 3), pads=[(1, 1)]), [1, 1, 2]),
+        at_least(1, W),
+        row="L37",
+    ),
+    wrong_over_reals(
+        "k x k convolution commutes with subsampling",
+        slice_(conv(SIGNAL, TAPS), [0, 0, 0], [N, OUT, W - K + 1], [1, 1, S]),
+        conv(slice_(SIGNAL, [0, 0, 0], [N, C, W], [1, 1, S]), TAPS),
+        le(K, 1 + (W - 1) // S),
+    ),
+    wrong_over_reals(
+        "batch normalisation folded with the mean left out",
+        normalised(conv(SIGNAL, TAPS), input_("b", OUT)),
+        bias(conv(SIGNAL, mul(TAPS, along(GAIN, TAPS, 0))), input_("b", OUT), 1),
+    ),
+    wrong_reordered(
+        "im2col with kernel and channel exchanged",
+        conv_1d(SIGNAL, TAPS),
+        im2col(exchanged=True),
+        at_least(1, N, C, K, OUT),
+    ),
+]
+
+_REPAIRED = [
+    repaired_over_reals(
+        "pad with zeros into convolution",
+        conv(pad(IMAGE, [0, 0, P, Q], [0, 0, P, Q]), KERNEL, strides=[S, T]),
+        conv(IMAGE, KERNEL, strides=[S, T], pads=[(P, P), (Q, Q)]),
+        row="L1",
+    ),
+    repaired_over_reals(
+        "two convolutions without pads as one",
+        conv(conv(SIGNAL, FIRST), SECOND),
+        conv(SIGNAL, composed(FIRST, SECOND)),
+        row="L5",
+    ),
+    repaired_over_reals(
+        "convolution as cross-correlation with a symmetric kernel",
+        conv_1d(SIGNAL, SYMMETRIC, correlate=False),
+        conv_1d(SIGNAL, SYMMETRIC),
+        row="L29",
+    ),
+]
+
 _VALID = [
-    reordered("im2col of images", conv(PADDED, KERNEL), im2col_2d(PADDED, KERNEL, {}), at_least(1, N, C, OUT, K, H, W)),
+    reordered("im2col of images", conv(PADDED, KERNEL), im2col_2d(PADDED, KERNEL), at_least(1, N, C, OUT, K, H, W)),
     TensorRule(
         "two groups as two convolutions",
         conv_1d(GROUPED, PARTS, groups=2),
@@ -193,5 +287,5 @@ _VALID = [
     ),
 ]
 
-RULES = tuple(_VALID)
+RULES = (*_WRONG, *_REPAIRED, *_VALID)
 """All rules of this module."""

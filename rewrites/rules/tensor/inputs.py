@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
-from ir_semantics.tensors.conditions import TruthOf, both, le, lt
-from ir_semantics.tensors.index import IndexLike, product
-from ir_semantics.tensors.operators import broadcast, fill, reshape, reverse, slice_, transpose, where
-from ir_semantics.tensors.reductions import avg_pool, conv, matmul, max_pool, patches
+from ir_semantics.tensors.conditions import both, lt
+from ir_semantics.tensors.index import IndexLike
+from ir_semantics.tensors.operators import broadcast, slice_
+from ir_semantics.tensors.reductions import avg_pool, conv, max_pool
 from ir_semantics.tensors.terms import Tensor, input_
 
 from .words import add, at_least, div, mul, sizes, sub
@@ -16,7 +15,6 @@ from .words import add, at_least, div, mul, sizes, sub
 SIZES = N, C, H, W, K, S, P, Q, T, OUT, M = sizes("n c h w k s p q t o m")
 IMAGE, OTHER = input_("x", N, C, H, W), input_("y", N, C, H, W)
 SIGNAL = input_("x", N, C, W)
-KERNEL, POINT = input_("w", OUT, C, K, K), input_("w", OUT, C, 1, 1)
 TAPS = input_("w", OUT, C, K)
 
 # Of signals and images with windows of k, or k x k, and equal strides and pads along all axes (poolings of signals: no
@@ -29,25 +27,7 @@ MET = both(lt(P, K), at_least(1, H, W))
 """Every window meets the image: pads below the kernel's size, and an image that is not empty."""
 A, B, MATRIX = input_("a", N, K), input_("b", K, M), input_("x", N, M)
 VECTOR = input_("x", N)
-MASK = ("m", (N, M))
 
-
-def masked(x: Tensor, outside: float | int) -> Tensor:
-    """x where the mask holds, else a literal."""
-    return where(lambda i, j: TruthOf("m", (i, j)), x, fill(outside, *x.shape))
-
-
-def composed(first: Tensor, second: Tensor) -> Tensor:
-    """The kernel whose convolution is that of ``first`` and then ``second`` (1-D)."""
-    k = second.shape[2]
-    swapped = transpose(first, [1, 0, 2])
-    full = conv(swapped, second, pads=[(k - 1, k - 1)], correlate=False)
-    return transpose(full, [1, 0, 2])
-
-
-FIRST, SECOND = input_("v", Q, C, K), input_("w", OUT, Q, T)
-SYMMETRIC = where(lambda o, c, k: le(2 * k, K - 1), TAPS, reverse(TAPS, 2))
-"""Every kernel with w[k] = w[K-1-k] is of this form."""
 
 GAIN = div(input_("g", OUT), input_("d", OUT))
 """Of a batch normalisation: its factor over the root of the variance."""
@@ -62,25 +42,6 @@ def normalised(x: Tensor, shift: Tensor, axis: int = 1) -> Tensor:
     """(x - mu) g / d + shift."""
     centred = sub(x, along(input_("mu", OUT), x, axis))
     return add(mul(centred, along(GAIN, x, axis)), along(shift, x, axis))
-
-
-def im2col_2d(image: Tensor, kernel: Tensor, windows: dict[str, Any]) -> Tensor:
-    """The convolution of images with kernels as a product of matrices, before its result is reshaped."""
-    columns = patches(image, kernel.shape[2:], **windows)
-    batch, taps, places = image.shape[0], product(kernel.shape[1:]), columns.shape[4:]
-    flat = reshape(columns, batch, taps, product(places))
-    weights = broadcast(reshape(kernel, kernel.shape[0], taps), [batch, kernel.shape[0], taps], [1, 2])
-    return reshape(matmul(weights, flat), batch, kernel.shape[0], *places)
-
-
-def im2col(exchanged: bool = False) -> Tensor:
-    """The convolution of SIGNAL with TAPS as a product of matrices."""
-    columns = patches(SIGNAL, [K], strides=[S], pads=[(P, P)])
-    windows = columns.shape[3]
-    order = [0, 2, 1, 3] if exchanged else [0, 1, 2, 3]
-    flat = reshape(transpose(columns, order), N, C * K, windows)
-    weights = broadcast(reshape(TAPS, OUT, C * K), [N, OUT, C * K], [1, 2])
-    return matmul(weights, flat)
 
 
 def first(x: Tensor, count: IndexLike, axis: int = 0) -> Tensor:

@@ -1,10 +1,10 @@
-"""Valid rules on products of matrices, sums and softmax."""
+"""Rules on products of matrices, sums and softmax: wrong ones, their repairs, and valid ones."""
 
 from __future__ import annotations
 
 from chc.tensor_rules.rule import TensorRule
 from ir_semantics.scalars.terms import exp, variable
-from ir_semantics.tensors.conditions import le
+from ir_semantics.tensors.conditions import TruthOf, le
 from ir_semantics.tensors.operators import (
     broadcast,
     concat,
@@ -22,9 +22,35 @@ from ir_semantics.tensors.reductions import cumsum, dot, matmul, mean, reduce, s
 from ir_semantics.tensors.terms import Tensor, input_
 
 from .inputs import GAIN, MATRIX, SIZES, VECTOR, A, B, along, first, normalised, rest
-from .words import add, at_least, bias, div, largest, mul, over_reals, relu, reordered, scale, sub
+from .words import (
+    ORDER,
+    add,
+    at_least,
+    bias,
+    div,
+    largest,
+    mul,
+    over_reals,
+    relu,
+    reordered,
+    repaired,
+    repaired_over_reals,
+    scale,
+    sub,
+    wrong,
+    wrong_over_reals,
+    wrong_reordered,
+)
 
-N, _, H, _, K, _, P, Q, T, OUT, M = SIZES
+N, C, H, W, K, _, P, Q, T, OUT, M = SIZES
+
+
+MASK = ("m", (N, M))
+
+
+def masked(x: Tensor, outside: float | int) -> Tensor:
+    """x where the mask holds, else a literal."""
+    return where(lambda i, j: TruthOf("m", (i, j)), x, fill(outside, *x.shape))
 
 
 def powers(x: Tensor) -> Tensor:
@@ -41,6 +67,127 @@ BATCH_AS_ONE_PRODUCT = TensorRule(
     at_least(1, H, N, K, M),
 )
 ZERO_BIAS = over_reals("a bias of zeros", bias(matmul(A, B), fill(0, M), 1), matmul(A, B))
+
+_WRONG = [
+    wrong_over_reals(
+        "products of matrices commute",
+        matmul(input_("a", N, N), input_("b", N, N)),
+        matmul(input_("b", N, N), input_("a", N, N)),
+        row="L7",
+    ),
+    wrong_over_reals(
+        "flatten NHWC as NCHW",
+        dot(input_("w", OUT, C * H * W), reshape(input_("x", C, H, W), C * H * W)),
+        dot(input_("w", OUT, C * H * W), reshape(transpose(input_("x", C, H, W), [1, 2, 0]), H * W * C)),
+        at_least(1, C, H, W),
+        row="L11",
+    ),
+    wrong_over_reals(
+        "sum of x plus a scalar",
+        reduce("sum", add(VECTOR, broadcast(input_("b"), [N], [])), [0]),
+        add(reduce("sum", VECTOR, [0]), input_("b")),
+        row="L17",
+    ),
+    wrong(
+        "maximum from 0", reduce("max", MATRIX, [1]), reduce("max", MATRIX, [1], initial=0), at_least(1, M), row="L19"
+    ),
+    wrong_over_reals(
+        "softmax of a concatenation",
+        softmax(concat(1, MATRIX, input_("y", N, K)), 1),
+        concat(1, softmax(MATRIX, 1), softmax(input_("y", N, K), 1)),
+        row="L21",
+    ),
+    wrong_over_reals(
+        "softmax of x plus a vector", softmax(bias(MATRIX, input_("b", M), 1), 1), softmax(MATRIX, 1), row="L23"
+    ),
+    wrong_over_reals(
+        "a factor into one operand of matmul plus bias",
+        scale(add(matmul(A, B), input_("c", N, M)), input_("alpha")),
+        add(matmul(scale(A, input_("alpha")), B), input_("c", N, M)),
+        row="L25",
+    ),
+    wrong_over_reals(
+        "scale after masking with -100",
+        softmax(scale(masked(MATRIX, -100), input_("s")), 1),
+        softmax(masked(scale(MATRIX, input_("s")), -100), 1),
+        positive=frozenset({"s"}),
+        masks=(MASK,),
+        row="L27",
+    ),
+    wrong_over_reals(
+        "rows through matmul become columns",
+        matmul(concat(0, A, input_("d", N, K)), B),
+        concat(1, matmul(A, B), matmul(input_("d", N, K), B)),
+        row="L31",
+    ),
+    wrong_over_reals(
+        "reversal commutes with cumulative sums",
+        reverse(cumsum(VECTOR, 0), 0),
+        cumsum(reverse(VECTOR, 0), 0),
+        row="L39",
+    ),
+    wrong_reordered(
+        "matmul in blocks with a wrong second block",
+        matmul(A, B),
+        add(matmul(first(A, Q, 1), first(B, Q)), matmul(rest(A, Q, 1), first(B, K - Q))),
+        le(Q, K),
+    ),
+    wrong_reordered(
+        "transpose of a product without exchange",
+        transpose(matmul(input_("a", N, N), input_("b", N, N)), [1, 0]),
+        matmul(transpose(input_("a", N, N), [1, 0]), transpose(input_("b", N, N), [1, 0])),
+    ),
+]
+
+_REPAIRED = [
+    repaired(
+        "flatten NHWC with permuted weights",
+        dot(input_("w", OUT, C * H * W), reshape(input_("x", C, H, W), C * H * W)),
+        dot(
+            reshape(transpose(reshape(input_("w", OUT, C * H * W), OUT, C, H, W), [0, 2, 3, 1]), OUT, H * W * C),
+            reshape(transpose(input_("x", C, H, W), [1, 2, 0]), H * W * C),
+        ),
+        at_least(1, C, H, W),
+        equality=ORDER,
+        row="L11",
+    ),
+    repaired_over_reals(
+        "sum of x plus a scalar, counted",
+        reduce("sum", add(VECTOR, broadcast(input_("b"), [N], [])), [0]),
+        add(reduce("sum", VECTOR, [0]), mul(number(N), input_("b"))),
+        row="L17",
+    ),
+    repaired(
+        "maximum from -inf", reduce("max", MATRIX, [1]), reduce("max", MATRIX, [1], initial=float("-inf")), row="L19"
+    ),
+    repaired_over_reals(
+        "softmax of x plus a scalar",
+        softmax(add(MATRIX, broadcast(input_("c"), [N, M], [])), 1),
+        softmax(MATRIX, 1),
+        row="L23",
+    ),
+    repaired_over_reals(
+        "a factor into matmul and bias",
+        scale(add(matmul(A, B), input_("c", N, M)), input_("alpha")),
+        add(matmul(scale(A, input_("alpha")), B), scale(input_("c", N, M), input_("alpha"))),
+        row="L25",
+    ),
+    repaired_over_reals(
+        "scale after masking with -inf",
+        softmax(scale(masked(MATRIX, float("-inf")), input_("s")), 1),
+        softmax(masked(scale(MATRIX, input_("s")), float("-inf")), 1),
+        positive=frozenset({"s"}),
+        masks=(MASK,),
+        row="L27",
+    ),
+    repaired(
+        "rows through matmul",
+        matmul(concat(0, A, input_("d", OUT, K)), B),
+        concat(0, matmul(A, B), matmul(input_("d", OUT, K), B)),
+        row="L31",
+        note="also the valid control: every element is the same sum in the same order",
+    ),
+]
 
 _VALID = [
     TensorRule(
@@ -177,5 +324,5 @@ _VALID = [
     reordered("sum of a transposed product", matmul(reverse(A, 1), reverse(B, 0)), matmul(A, B)),
 ]
 
-RULES = tuple(_VALID)
+RULES = (*_WRONG, *_REPAIRED, *_VALID)
 """All rules of this module."""
