@@ -80,7 +80,7 @@ class UnitProgram:
     def load_vector(self, place: Expr) -> None:
         """One vector of the large buffer to ``host_y``."""
         with self.program.loop("load_vector", const(1, 32)) as v:
-            self._load("load y", large_axi_address((place + v)[15:0]), HOST_Y, v << 4)
+            self.read("load y", large_axi_address((place + v)[15:0]), HOST_Y, v << 4)
 
     def store_row(self, name: str, host: Expr, base: Expr) -> None:
         """A host tensor of one row to the small buffer, from vector ``base`` on."""
@@ -93,14 +93,15 @@ class UnitProgram:
         before = "load" if name == "y" else f"load_{name}"
         with self.program.loop(f"{before}_t", rows) as t, self.program.loop(f"{before}_vector", NV) as v:
             address = large_axi_address(vector_address(BASE, NV, t, v))
-            self._load(f"load {name}", address, host, t * (NV << 4) + (v << 4))
+            self.read(f"load {name}", address, host, t * (NV << 4) + (v << 4))
 
     def load_row(self, base: Expr) -> None:
         """A row of the small buffer to ``HOST_Y``."""
         with self.program.loop("load_vector", NV) as v:
-            self._load("load y", small_axi_address((base + v)[9:0]), HOST_Y, v << 4)
+            self.read("load y", small_axi_address((base + v)[9:0]), HOST_Y, v << 4)
 
-    def _load(self, note: str, address: Expr, host: Expr, index: Expr) -> None:
+    def read(self, note: str, address: Expr, host: Expr, index: Expr) -> None:
+        """One command that reads a word of 128 bits, whose bytes go to a host tensor from ``index`` on."""
         self.program.command(note, if_axi_wr=false, if_axi_rd=true, addr_in=address, data_in=const(0, 128))
         for lane in range(LANES):
             word = self.ila.states["data_out"][8 * lane + 7 : 8 * lane]

@@ -28,14 +28,8 @@ from ir_semantics.layers.pooling import POOL_CODES, tensor_ir
 
 from .buffers import BASE, HOST_X, HOST_Y, NV, T, UnitProgram, matrix_domain, matrix_within
 from .mapping import flexasr_mapping
-from .pooling import CELL_COLUMN, KINDS, pooling_lemma
+from .pooling import CELL_COLUMN, KINDS, PARAMETER_TEXTS, PARAMETERS, pooling_lemma
 
-PARAMETERS = {"T": T, "nv": NV, "base": BASE}
-PARAMETER_TEXTS = {
-    "T": "rows",
-    "nv": "vectors of 16 columns",
-    "base": "first vector of the data in the large buffer",
-}
 ROW = var("cell_row", bv(32))
 HOST_MID = var("host_mid", mem(32, 8))
 """What the host keeps of a matrix that it loads and stores again."""

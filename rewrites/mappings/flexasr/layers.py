@@ -9,8 +9,9 @@ Layouts and register contents are those of the published drivers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from accel_models.flexasr.config import (
     ACT_MNGR_WORD,
@@ -32,12 +33,14 @@ from accel_models.flexasr.layout import (
     register_address,
     vector_address,
 )
-from ila_lang import Expr, Ila, Kernel, bv, concat, const, false, load_bytes, mem, true, var
+from ila_lang import Expr, Ila, Kernel, bv, concat, const, load_bytes, var
 from ila_lang.mapping import SizeError
 
-T, NI, NO, BASE = var("T", bv(32)), var("ni", bv(32)), var("no", bv(32)), var("base", bv(32))
-"""Timesteps, vectors of the input, output vectors of a PE, and where the output begins in the large buffer."""
-HOST_X, HOST_Y = var("host_x", mem(32, 8)), var("host_y", mem(32, 8))
+from .buffers import BASE, HOST_X, HOST_Y, T, UnitProgram
+from .mapping import flexasr_mapping
+
+NI, NO = var("ni", bv(32)), var("no", bv(32))
+"""Vectors of the input, and output vectors of a PE; the output begins at ``BASE`` in the large buffer."""
 CELL = (
     (var("cell_t", bv(32)), T),
     (var("cell_pe", bv(32)), const(PE_COUNT, 32)),
@@ -46,6 +49,17 @@ CELL = (
 )
 """Coordinates of an output element: timestep, PE, vector within the PE's share, lane."""
 CELL_COLUMN = ((CELL[1][0] * NO + CELL[2][0]) << 4) + CELL[3][0]
+layer_mapping = partial(
+    flexasr_mapping,
+    rows=T,
+    columns=NO << 6,
+    doc="Configure all PEs, store weights, biases and input, run GBControl, load",
+    sample_shapes=((1, 16, 64), (2, 32, 64), (3, 16, 128), (17, 48, 128), (18, 32, 192), (2, 48, 64)),
+    shape_parameters=frozenset({"T", "ni", "no"}),
+    cell=CELL,
+    cell_column=CELL_COLUMN,
+)
+"""A mapping of a layer to the processing elements."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +82,7 @@ def emit_layer(
     program: Kernel, ila: Ila, matrices: Sequence[Matrix], gates: int, micro_program: bytes, bias_y: Expr
 ) -> None:
     """Appends the whole program of a layer: configuration, data, start, and the result's loads to ``HOST_Y``."""
-    writer = _Writer(program)
+    writer = UnitProgram(program, ila)
     recurrent = len(matrices) > 1
     in_pe = NO * gates
     bases: list[Expr] = [const(0, 32)]
@@ -97,21 +111,11 @@ def emit_layer(
         data = load_bytes(HOST_X, t * (NI << 4) + (v << 4), LANES)
         writer.write("store x", large_axi_address(vector_address(const(0, 32), NI, t, v)), data)
     writer.write("start GBControl", register_address(Region.START, Start.CONTROL), 1)
-    _load_result(program, ila)
-
-
-@dataclass(frozen=True)
-class _Writer:
-    program: Kernel
-
-    def write(self, note: str, address: Expr | int, data: Expr | int) -> None:
-        address = const(address, 32) if isinstance(address, int) else address
-        data = const(data, 128) if isinstance(data, int) else data
-        self.program.command(note, if_axi_wr=true, if_axi_rd=false, addr_in=address, data_in=data)
+    _load_result(writer)
 
 
 def _configure_cores(
-    writer: _Writer,
+    writer: UnitProgram,
     matrices: Sequence[Matrix],
     gates: int,
     bases: Sequence[Expr],
@@ -142,7 +146,7 @@ def _configure_cores(
             writer.write(f"configure manager {number} of core {pe}", address, manager)
 
 
-def _configure_acts(writer: _Writer, micro_program: bytes, bias_y: Expr, recurrent: bool) -> None:
+def _configure_acts(writer: UnitProgram, micro_program: bytes, bias_y: Expr, recurrent: bool) -> None:
     for pe in range(PE_COUNT):
         act = ACT_MNGR_WORD.pack_expr(
             is_valid=1,
@@ -163,7 +167,7 @@ def _configure_acts(writer: _Writer, micro_program: bytes, bias_y: Expr, recurre
             )
 
 
-def _store_weights(writer: _Writer, matrix: Matrix, gates: int, first: Expr) -> None:
+def _store_weights(writer: UnitProgram, matrix: Matrix, gates: int, first: Expr) -> None:
     """Tiles of 16 x 16 weights, for each PE by output vector, gate and vector of the operand."""
     p, name = writer.program, matrix.name
     depth = matrix.operand << 4
@@ -182,7 +186,7 @@ def _store_weights(writer: _Writer, matrix: Matrix, gates: int, first: Expr) -> 
         )
 
 
-def _store_biases(writer: _Writer, matrix: Matrix, gates: int, first: Expr) -> None:
+def _store_biases(writer: UnitProgram, matrix: Matrix, gates: int, first: Expr) -> None:
     p, name = writer.program, matrix.name
     with (
         p.loop(f"{name}_bias_pe", const(PE_COUNT, 3)) as pe,
@@ -195,28 +199,33 @@ def _store_biases(writer: _Writer, matrix: Matrix, gates: int, first: Expr) -> N
         writer.write(f"store biases {name}", _pe_address(pe, PeRegion.INPUT, vector[7:0]), data)
 
 
-def _load_result(program: Kernel, ila: Ila) -> None:
-    with (
-        program.loop("load_t", T) as t,
-        program.loop("load_pe", const(PE_COUNT, 3)) as pe,
-        program.loop("load_vector", NO) as v,
-    ):
+def _load_result(writer: UnitProgram) -> None:
+    p = writer.program
+    with p.loop("load_t", T) as t, p.loop("load_pe", const(PE_COUNT, 3)) as pe, p.loop("load_vector", NO) as v:
         column = pe.zext(32) * NO + v
-        program.command(
-            "load y",
-            if_axi_wr=false,
-            if_axi_rd=true,
-            addr_in=large_axi_address(vector_address(BASE, NO << 2, t, column)),
-            data_in=const(0, 128),
-        )
-        for lane in range(LANES):
-            word = ila.states["data_out"][8 * lane + 7 : 8 * lane]
-            program.store(HOST_Y, t * (NO << 6) + (column << 4) + lane, word)
+        address = large_axi_address(vector_address(BASE, NO << 2, t, column))
+        writer.read("load y", address, HOST_Y, t * (NO << 6) + (column << 4))
 
 
 def _pe_address(pe: Expr, region: int, vector: Expr) -> Expr:
     """The AXI address (32 bits) of a vector of a PE's buffer; the PE is the low two bits of the partition."""
     return concat(const(PE_PARTITION >> 2, 6), pe[1:0], const(region, 4), vector.zext(16), const(0, 4))
+
+
+def layer_domain(
+    most: int, buffers: Iterable[tuple[str, Expr]], biases: Mapping[str, Expr]
+) -> tuple[tuple[str, Expr], ...]:
+    """All sizes that FlexASR's registers and ``buffers`` of PEs admit, with at most ``most`` output vectors of a PE."""
+    return (
+        ("1 <= T <= 65535", (const(1, 32) <= T) & (T <= 65535)),
+        ("1 <= ni <= 255", (const(1, 32) <= NI) & (NI <= 255)),
+        (f"1 <= no <= {most}", (const(1, 32) <= NO) & (most >= NO)),
+        *buffers,
+        ("base <= 65535", BASE <= 65535),
+        ("16*ceil(T/16)*ni <= base", ((T + 15) >> 4) * NI * 16 <= BASE),
+        ("base + 64*ceil(T/16)*no <= 65536 vectors", BASE + (((T + 15) >> 4) * NO) * 64 <= 65536),
+        *((f"{n} <= 7", v <= 7) for n, v in biases.items()),
+    )
 
 
 def sizes_within(

@@ -15,13 +15,14 @@ from accel_models.flexasr.functions import adpfloat_mul, pe_add_bias, pe_saturat
 from accel_models.flexasr.model import flexasr
 from accel_models.flexasr.numerics import fixed_to_adpfloat
 from accel_models.flexasr.options import FlexAsrOptions
-from ila_lang import Expr, Fragment, Function, Ila, Kernel, bv, const, mem, primitive, var
+from ila_lang import Expr, Fragment, Function, Ila, Kernel, bv, mem, primitive, var
 from ila_lang.mapping import Reduction, TensorMapping
 from ir_semantics.layers.dense import DENSE_CODE, DenseOperator, Order, dense_ir
 from ir_semantics.layers.layer import call
 
-from .layers import BASE, CELL, CELL_COLUMN, HOST_X, HOST_Y, NI, NO, Matrix, T, emit_layer, sizes_within
-from .mapping import ASSUMPTIONS, flexasr_mapping
+from .buffers import BASE, HOST_X, HOST_Y, T
+from .layers import NI, NO, Matrix, emit_layer, layer_domain, layer_mapping, sizes_within
+from .mapping import ASSUMPTIONS
 
 BIASES = {name: var(name, bv(32)) for name in ("bias_w", "bias_b", "bias_x", "bias_y")}
 PARAMETERS = {"T": T, "ni": NI, "no": NO, "base": BASE, **BIASES}
@@ -35,17 +36,11 @@ PARAMETER_TEXTS = {
     "bias_x": "AdaptivFloat bias of x",
     "bias_y": "AdaptivFloat bias of the result",
 }
-DOMAIN: tuple[tuple[str, Expr], ...] = (
-    ("1 <= T <= 65535", (const(1, 32) <= T) & (T <= 65535)),
-    ("1 <= ni <= 255", (const(1, 32) <= NI) & (NI <= 255)),
-    ("1 <= no <= 63", (const(1, 32) <= NO) & (NO <= 63)),
+_BUFFERS = (
     ("ni + no <= 256 vectors of a PE's input buffer", NI + NO <= 256),
     ("16*no*ni <= 65536 vectors of a PE's weight buffer", NO * NI * 16 <= 65536),
-    ("base <= 65535", BASE <= 65535),
-    ("16*ceil(T/16)*ni <= base", ((T + 15) >> 4) * NI * 16 <= BASE),
-    ("base + 64*ceil(T/16)*no <= 65536 vectors", BASE + (((T + 15) >> 4) * NO) * 64 <= 65536),
-    *((f"{n} <= 7", v <= 7) for n, v in BIASES.items()),
 )
+DOMAIN = layer_domain(63, _BUFFERS, BIASES)
 HOST_W, HOST_B = var("host_w", mem(32, 8)), var("host_b", mem(32, 8))
 ACTIVATIONS: dict[str | None, Function | None] = {None: None, "relu": relu, "sigmoid": sigmoid, "tanh": tanh}
 
@@ -116,34 +111,24 @@ def linear_mapping(
     after = f", then {activation}" if activation else ""
     if order is not Order.FORWARD:
         suffix, after = f"{suffix}_{order.value}", f"{after}, the IR summing {order.words}"
-    return flexasr_mapping(
+    return layer_mapping(
         name=f"flexasr_linear{suffix}",
         ir=ir_fragment(activation, order),
         device=linear_fragment(activation, flexasr(options)),
         parameters=PARAMETERS,
         parameter_texts=PARAMETER_TEXTS,
         domain=DOMAIN,
-        rows=T,
-        columns=NO << 6,
         inputs=(("host_x", "tensor_in"), ("host_w", "tensor_weights"), ("host_b", "tensor_bias")),
         abstract=frozenset(f.name for f in functions),
         sizes_of=sizes_of,
         statement=f"FlexASR's linear program computes the quantised dense layer x w^T + b{after}",
-        doc="Configure all PEs, store weights, biases and input, run GBControl, load",
         assumptions=(
             *ASSUMPTIONS,
             "inputs are padded to 16 features and outputs to 64; weights of padding may be anything",
         ),
         shape_names=("rows", "features_in", "features_out"),
-        sample_shapes=SAMPLES,
-        shape_parameters=frozenset({"T", "ni", "no"}),
-        cell=CELL,
-        cell_column=CELL_COLUMN,
         sums=SUMS,
     )
-
-
-SAMPLES = ((1, 16, 64), (2, 32, 64), (3, 16, 128), (17, 48, 128), (18, 32, 192), (2, 48, 64))
 
 
 def sizes_of(rows: int, features_in: int, features_out: int) -> dict[str, int]:

@@ -32,9 +32,9 @@ from ila_lang.mapping import Lemma, SizeError, TensorMapping
 from ir_semantics.layers.layer import call
 from ir_semantics.layers.pooling import POOL_CODES, PoolOperator, tensor_ir
 
+from .buffers import BASE, NV, T, matrix_domain
 from .mapping import flexasr_mapping
 
-T, NV, BASE = var("T", bv(32)), var("nv", bv(32)), var("base", bv(32))
 PARAMETERS = {"T": T, "nv": NV, "base": BASE}
 PARAMETER_TEXTS = {
     "T": "rows",
@@ -44,9 +44,7 @@ PARAMETER_TEXTS = {
 DOMAIN: tuple[tuple[str, Expr], ...] = (
     ("T is a multiple of 2", T[0] == 0),
     ("2 <= T <= 65534", (const(2, 32) <= T) & (T <= 65534)),
-    ("1 <= nv <= 255", (const(1, 32) <= NV) & (NV <= 255)),
-    ("base <= 65535", BASE <= 65535),
-    ("base + 16*ceil(T/16)*nv <= 65536 vectors", BASE + (((T + 15) >> 4) * NV) * 16 <= 65536),
+    *matrix_domain(T, "T")[1:],
 )
 PAIR = (var("cell_pair", bv(32)), T >> 1)
 CELL_COLUMN = ((var("cell_vector", bv(32)), NV), (var("cell_lane", bv(32)), const(LANES, 32)))

@@ -14,14 +14,15 @@ from accel_models.flexasr.functions import eadd, emul, onex, pe_add_bias, pe_sat
 from accel_models.flexasr.model import flexasr
 from accel_models.flexasr.numerics import adpfloat_to_fixed, fixed_to_adpfloat
 from accel_models.flexasr.options import FlexAsrOptions
-from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, mem, primitive, var
+from ila_lang import Expr, Fragment, Ila, Kernel, bv, mem, primitive, var
 from ila_lang.mapping import TensorMapping
 from ir_semantics.layers.layer import call
 from ir_semantics.layers.recurrent import RECURRENT_CODE, RecurrentCell, recurrent_ir
 
-from .layers import BASE, CELL, CELL_COLUMN, HOST_X, HOST_Y, NI, NO, Matrix, T, emit_layer, sizes_within
+from .buffers import BASE, HOST_X, HOST_Y, T
+from .layers import NI, NO, Matrix, emit_layer, layer_domain, layer_mapping, sizes_within
 from .linear import SUMS, multiply_add
-from .mapping import ASSUMPTIONS, flexasr_mapping
+from .mapping import ASSUMPTIONS
 
 HOST_W, HOST_B, HOST_U, HOST_C = (var(n, mem(32, 8)) for n in ("host_w", "host_b", "host_u", "host_c"))
 BIASES = {n: var(n, bv(32)) for n in ("bias_w", "bias_x", "bias_b", "bias_u", "bias_c", "bias_h")}
@@ -127,24 +128,13 @@ def recurrent_fragment(kind: str, ila: Ila) -> Fragment:
 
 def domain_of(gates: int) -> tuple[tuple[str, Expr], ...]:
     """All sizes that FlexASR's registers and buffers admit."""
-    most = min(32, 255 // gates)
-    return (
-        ("1 <= T <= 65535", (const(1, 32) <= T) & (T <= 65535)),
-        ("1 <= ni <= 255", (const(1, 32) <= NI) & (NI <= 255)),
-        (f"1 <= no <= {most}", (const(1, 32) <= NO) & (most >= NO)),
-        (
-            f"ni + {2 * gates + 4}*no <= 256 vectors of a PE's input buffer",
-            NI + NO * (2 * gates + 4) <= 256,
-        ),
-        (
-            f"{16 * gates}*no*(ni + 4*no) <= 65536 vectors of a PE's weight buffer",
-            (NO * gates) * (NI + NO * 4) * 16 <= 65536,
-        ),
-        ("base <= 65535", BASE <= 65535),
-        ("16*ceil(T/16)*ni <= base", ((T + 15) >> 4) * NI * 16 <= BASE),
-        ("base + 64*ceil(T/16)*no <= 65536 vectors", BASE + (((T + 15) >> 4) * NO) * 64 <= 65536),
-        *((f"{n} <= 7", v <= 7) for n, v in BIASES.items()),
+    inputs = f"ni + {2 * gates + 4}*no <= 256 vectors of a PE's input buffer"
+    weights = f"{16 * gates}*no*(ni + 4*no) <= 65536 vectors of a PE's weight buffer"
+    buffers = (
+        (inputs, NI + NO * (2 * gates + 4) <= 256),
+        (weights, (NO * gates) * (NI + NO * 4) * 16 <= 65536),
     )
+    return layer_domain(min(32, 255 // gates), buffers, BIASES)
 
 
 def recurrent_mapping(kind: str, options: FlexAsrOptions | None = None) -> TensorMapping:
@@ -155,15 +145,13 @@ def recurrent_mapping(kind: str, options: FlexAsrOptions | None = None) -> Tenso
         what = f"a FlexASR {kind} mapping"
         return sizes_within(what, rows, features_in, features, len(gates), 2) | dict.fromkeys(BIASES, 0)
 
-    return flexasr_mapping(
+    return layer_mapping(
         name=f"flexasr_{kind}",
         ir=ir_fragment(kind),
         device=recurrent_fragment(kind, flexasr(options)),
         parameters=PARAMETERS,
         parameter_texts=PARAMETER_TEXTS,
         domain=domain_of(len(gates)),
-        rows=T,
-        columns=NO << 6,
         inputs=(
             ("host_x", "tensor_in"),
             ("host_w", "tensor_weights"),
@@ -174,16 +162,11 @@ def recurrent_mapping(kind: str, options: FlexAsrOptions | None = None) -> Tenso
         abstract=frozenset(ABSTRACT),
         sizes_of=sizes_of,
         statement=f"FlexASR's {kind} program computes the quantised {kind} layer from a state of zeros, every timestep",
-        doc="Configure all PEs, store weights, biases and input, run GBControl, load",
         assumptions=(
             *ASSUMPTIONS,
             "inputs are padded to 16 features, states to 64 (with weights of zero where padding must have no effect)",
         ),
         shape_names=("rows", "features_in", "features"),
-        sample_shapes=((1, 16, 64), (2, 32, 64), (3, 16, 128), (17, 48, 128), (18, 32, 192), (2, 48, 64)),
-        shape_parameters=frozenset({"T", "ni", "no"}),
-        cell=CELL,
-        cell_column=CELL_COLUMN,
         recurrent=True,
         sums=SUMS,
     )

@@ -10,6 +10,7 @@ have been updated since the last time.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from accel_models.vta.isa import AluOp, MemoryId
 from accel_models.vta.model import vta
@@ -20,7 +21,7 @@ from ila_lang.mapping import Reduction, SizeError, TensorMapping
 from ir_semantics.layers.dense import DENSE_CODE, DenseOperator, Order, dense_ir
 from ir_semantics.layers.layer import call
 
-from .programs import ASSUMPTIONS, COLUMNS, DRAM_VECTORS, HOST_Y, IDLE, ROWS, Program, micro_op
+from .programs import ASSUMPTIONS, COLUMNS, DRAM_VECTORS, HOST_Y, IDLE, ROWS, Program, cell_of, micro_op, vta_mapping
 
 DEPTH, SHIFT = var("inner", bv(32)), var("shift", bv(32))
 """Vectors of 16 input channels, and the number of bits by which sums are shifted right."""
@@ -32,13 +33,7 @@ PARAMETER_TEXTS = {
     "shift": "bits by which sums are shifted right",
 }
 HOST_X, HOST_W, HOST_B = var("host_x", mem(32, 8)), var("host_w", mem(32, 8)), var("host_b", mem(32, 32))
-CELL = (
-    (var("cell_row", bv(32)), ROWS),
-    (var("cell_vector", bv(32)), COLUMNS),
-    (var("cell_lane", bv(32)), const(16, 32)),
-)
-"""Coordinates of an output element: row, vector of 16 channels, lane."""
-CELL_COLUMN = (CELL[1][0] << 4) + CELL[2][0]
+CELL, CELL_COLUMN = cell_of(ROWS)
 ROOM = DRAM_VECTORS - 16
 DOMAIN: tuple[tuple[str, Expr], ...] = (
     ("1 <= m <= 2047 accumulators", (const(1, 32) <= ROWS) & (ROWS <= 2047)),
@@ -103,25 +98,37 @@ def write_operands(program: Program) -> tuple[Expr, Expr, Expr]:
 
 def dense_fragment(ila: Ila, steps: Sequence[tuple[AluOp, Expr | int]] = STEPS) -> Fragment:
     """The program of a dense layer."""
-    kernel = Kernel("vta_dense")
+    return layer_fragment("vta_dense", ila, PARAMETERS, ROWS, steps)
+
+
+def layer_fragment(
+    name: str,
+    ila: Ila,
+    parameters: dict[str, Expr],
+    rows: Expr,
+    steps: Sequence[tuple[AluOp, Expr | int]] = STEPS,
+    **pads: Expr,
+) -> Fragment:
+    """The program of a dense layer on ``rows`` rows: those of x and, with ``pads``, those of zeros around it."""
+    kernel = Kernel(name)
     program = Program(kernel, ila)
     bias, x, output = write_operands(program)
-    program.write_micro_ops(micro_op(), micro_op(src=ROWS))
-    program.load(MemoryId.INP, dram=x, columns=DEPTH, y_size=ROWS, x_stride=DEPTH)
+    program.write_micro_ops(micro_op(), micro_op(src=rows))
+    program.load(MemoryId.INP, dram=x, columns=DEPTH, y_size=ROWS, x_stride=DEPTH, **pads)
     with kernel.loop("vector", COLUMNS) as vector:
         program.load(MemoryId.WGT, dram=vector * DEPTH + 1, columns=DEPTH)
-        program.gemm(reset=True, iter_out=1, iter_in=ROWS, dst_factor_in=1)
-        program.gemm(iter_out=DEPTH, iter_in=ROWS, dst_factor_in=1, src_factor_out=1, src_factor_in=DEPTH,
+        program.gemm(reset=True, iter_out=1, iter_in=rows, dst_factor_in=1)
+        program.gemm(iter_out=DEPTH, iter_in=rows, dst_factor_in=1, src_factor_out=1, src_factor_in=DEPTH,
                      wgt_factor_out=1)  # fmt: skip
-        program.load(MemoryId.ACC, sram=ROWS, dram=bias + vector, columns=1)
-        program.alu(AluOp.ADD, None, ROWS, uop=1, src_factor_in=0)
+        program.load(MemoryId.ACC, sram=rows, dram=bias + vector, columns=1)
+        program.alu(AluOp.ADD, None, rows, uop=1, src_factor_in=0)
         for operation, imm in steps:
-            program.alu(operation, imm, ROWS)
-        program.store(dram=output + vector, columns=1, y_size=ROWS, x_stride=COLUMNS)
+            program.alu(operation, imm, rows)
+        program.store(dram=output + vector, columns=1, y_size=rows, x_stride=COLUMNS)
     program.finish()
-    program.read(ROWS, COLUMNS, output)
+    program.read(rows, COLUMNS, output)
     tensors = {t.name: t for t in (HOST_X, HOST_W, HOST_B, HOST_Y)}
-    return Fragment("vta_dense", ila, PARAMETERS, tensors, kernel, idle=IDLE)
+    return Fragment(name, ila, parameters, tensors, kernel, idle=IDLE)
 
 
 def ir_fragment(order: Order = Order.FORWARD) -> Fragment:
@@ -129,6 +136,13 @@ def ir_fragment(order: Order = Order.FORWARD) -> Fragment:
     operands = {"rows": ROWS, "features_in": DEPTH << 4, "features_out": COLUMNS << 4, "shift": SHIFT[3:0]}
     return call("ir_dense", "dense layer", DENSE_CODE, dense_ir(DENSE, order), PARAMETERS, operands)
 
+
+layer_mapping = partial(
+    vta_mapping,
+    inputs=(("host_x", "tensor_in"), ("host_w", "tensor_weights"), ("host_b", "tensor_bias")),
+    assumptions=(*ASSUMPTIONS, "features are padded to 16; padding of x or of the weights must be 0"),
+)
+"""A mapping of a dense layer to VTA."""
 
 SAMPLES = ((1, 16, 16), (1, 48, 16), (2, 32, 32), (3, 16, 48), (4, 48, 32), (5, 64, 16), (3, 32, 64))
 
@@ -159,7 +173,7 @@ def dense_mapping(
 ) -> TensorMapping:
     """The mapping ``vta_dense``; ``options`` select another reading of VTA, and ``order`` that of the IR's sums."""
     after = "" if order is Order.FORWARD else f", the IR summing {order.words}"
-    return TensorMapping(
+    return layer_mapping(
         name="vta_dense" if order is Order.FORWARD else f"vta_dense_{order.value}",
         ir=ir_fragment(order),
         device=dense_fragment(vta(options), steps),
@@ -168,16 +182,11 @@ def dense_mapping(
         domain=DOMAIN,
         rows=ROWS,
         columns=COLUMNS << 4,
-        inputs=(("host_x", "tensor_in"), ("host_w", "tensor_weights"), ("host_b", "tensor_bias")),
-        output=("host_y", "tensor_out"),
-        lemmas=(),
-        abstract=frozenset({multiply.name}),
         sizes_of=sizes_of,
         statement=(
             f"VTA's program computes the dense layer x w^T + b of bytes, shifted right and saturated to bytes{after}"
         ),
         doc="Write tensors and micro-ops to DRAM; LOAD, GEMM, ALU and STORE for each vector of outputs; read",
-        assumptions=(*ASSUMPTIONS, "features are padded to 16; padding of x or of the weights must be 0"),
         shape_names=("rows", "features_in", "features_out"),
         sample_shapes=SAMPLES,
         shape_parameters=frozenset({"m", "inner", "n"}),

@@ -19,17 +19,23 @@ from ila_lang.mapping import SizeError, TensorMapping
 from ir_semantics.layers.elementwise import ELEMENTWISE_CODE, ElementwiseOperator, elementwise_ir
 from ir_semantics.layers.layer import call
 
-from .programs import ASSUMPTIONS, COLUMNS, DRAM_VECTORS, HOST_Y, IDLE, ROWS, SHAPE, Program, micro_op
+from .programs import (
+    ASSUMPTIONS,
+    COLUMNS,
+    DRAM_VECTORS,
+    HOST_Y,
+    IDLE,
+    ROWS,
+    SHAPE,
+    Program,
+    cell_of,
+    micro_op,
+    vta_mapping,
+)
 
 HOST_A, HOST_B = var("host_a", mem(32, 32)), var("host_b", mem(32, 32))
 IMM = var("imm", bv(32))
-CELL = (
-    (var("cell_row", bv(32)), ROWS),
-    (var("cell_vector", bv(32)), COLUMNS),
-    (var("cell_lane", bv(32)), const(16, 32)),
-)
-"""Coordinates of an output element: row, vector of 16 columns, lane."""
-CELL_COLUMN = (CELL[1][0] << 4) + CELL[2][0]
+CELL, CELL_COLUMN = cell_of(ROWS)
 
 Second = Literal["matrix", "row"] | None
 Step = tuple[AluOp, Expr | int | None]
@@ -221,7 +227,7 @@ def elementwise_mapping(name: str, options: VtaOptions | None = None) -> TensorM
         mapping.require(sizes)
         return sizes
 
-    mapping = TensorMapping(
+    mapping = vta_mapping(
         name=f"vta_{name}",
         ir=ir_fragment(operation),
         device=elementwise_program(vta(options), operation),
@@ -231,8 +237,6 @@ def elementwise_mapping(name: str, options: VtaOptions | None = None) -> TensorM
         rows=ROWS,
         columns=COLUMNS << 4,
         inputs=(("host_a", "tensor_in"), *second),
-        output=("host_y", "tensor_out"),
-        lemmas=(),
         abstract=frozenset(),
         sizes_of=sizes_of,
         statement=f"VTA's program computes, for each element: {operation.text}; results are bytes",

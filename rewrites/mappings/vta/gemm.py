@@ -12,15 +12,14 @@ from __future__ import annotations
 
 from accel_models.vta.isa import AluOp, MemoryId
 from accel_models.vta.model import vta
-from accel_models.vta.numerics import multiply
 from accel_models.vta.options import VtaOptions
-from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, mem, var
+from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, var
 from ila_lang.mapping import SizeError, TensorMapping
 from ir_semantics.layers.dense import DENSE_CODE, dense_ir
 from ir_semantics.layers.layer import call
 
-from .dense import DENSE, SUMS
-from .programs import ASSUMPTIONS, DRAM_VECTORS, HOST_Y, IDLE, Program, micro_op
+from .dense import DENSE, HOST_B, HOST_W, HOST_X, SHIFT, SUMS, layer_mapping
+from .programs import DRAM_VECTORS, HOST_Y, IDLE, Program, micro_op
 
 M, N, K = (var(name, bv(32)) for name in ("m", "n", "kk"))
 """Rows, vectors of 16 output channels, and vectors of 16 input channels."""
@@ -28,7 +27,6 @@ ROWS, OUTPUTS, INPUTS = (var(f"block_{name}", bv(32)) for name in ("m", "n", "k"
 """The sizes of a block."""
 ROW_BLOCKS, OUTPUT_BLOCKS, INPUT_BLOCKS = (var(f"blocks_{name}", bv(32)) for name in ("m", "n", "k"))
 """The numbers of blocks."""
-SHIFT = var("shift", bv(32))
 PARAMETERS = {v.name: v for v in (M, N, K, ROWS, OUTPUTS, INPUTS, ROW_BLOCKS, OUTPUT_BLOCKS, INPUT_BLOCKS, SHIFT)}
 PARAMETER_TEXTS = {
     "m": "rows",
@@ -42,7 +40,6 @@ PARAMETER_TEXTS = {
     "blocks_k": "blocks of input vectors",
     "shift": "bits by which sums are shifted right",
 }
-HOST_X, HOST_W, HOST_B = var("host_x", mem(32, 8)), var("host_w", mem(32, 8)), var("host_b", mem(32, 32))
 WEIGHTS = 2048
 """Where weights begin in DRAM, in vectors of 16 bytes; before are micro-ops, one in each vector."""
 ROOM = DRAM_VECTORS - WEIGHTS
@@ -179,7 +176,7 @@ def sizes_of(rows: int, inputs: int, outputs: int, block_rows: int, block_in: in
 
 def gemm_mapping(options: VtaOptions | None = None) -> TensorMapping:
     """The mapping ``vta_gemm``; ``options`` select another reading of VTA."""
-    return TensorMapping(
+    return layer_mapping(
         name="vta_gemm",
         ir=ir_fragment(),
         device=gemm_fragment(vta(options)),
@@ -188,14 +185,9 @@ def gemm_mapping(options: VtaOptions | None = None) -> TensorMapping:
         domain=DOMAIN,
         rows=M,
         columns=N << 4,
-        inputs=(("host_x", "tensor_in"), ("host_w", "tensor_weights"), ("host_b", "tensor_bias")),
-        output=("host_y", "tensor_out"),
-        lemmas=(),
-        abstract=frozenset({multiply.name}),
         sizes_of=sizes_of,
         statement="VTA's program in blocks computes the dense layer x w^T + b of bytes, shifted right and saturated",
         doc="Write tensors and micro-ops to DRAM; LOAD and GEMM for each block; ALU and STORE; read",
-        assumptions=(*ASSUMPTIONS, "features are padded to 16; padding of x or of the weights must be 0"),
         shape_names=("rows", "features_in", "features_out", "block_rows", "block_in", "block_out"),
         sample_shapes=SAMPLES,
         shape_parameters=frozenset(PARAMETERS) - {"shift"},

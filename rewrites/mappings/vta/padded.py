@@ -7,17 +7,15 @@ IR side: ``top`` rows of zeros, x [m, 16*inner] and ``bottom`` rows of zeros are
 
 from __future__ import annotations
 
-from accel_models.vta.isa import AluOp, MemoryId
 from accel_models.vta.model import vta
-from accel_models.vta.numerics import multiply
 from accel_models.vta.options import VtaOptions
-from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, var
+from ila_lang import Expr, Fragment, Ila, bv, const, var
 from ila_lang.mapping import TensorMapping
 from ir_semantics.layers.dense import DENSE_CODE, dense_ir
 from ir_semantics.layers.layer import call
 
-from .dense import DENSE, DEPTH, HOST_B, HOST_W, HOST_X, ROOM, SHIFT, require_vectors, write_operands
-from .programs import ASSUMPTIONS, COLUMNS, HOST_Y, IDLE, ROWS, Program, micro_op
+from .dense import DENSE, DEPTH, ROOM, SHIFT, layer_fragment, layer_mapping, require_vectors
+from .programs import COLUMNS, ROWS, cell_of
 
 TOP, BOTTOM = var("above", bv(32)), var("below", bv(32))
 """Rows of zeros above x, and below."""
@@ -31,13 +29,7 @@ PARAMETER_TEXTS = {
     "below": "rows of zeros below the input",
     "shift": "bits by which sums are shifted right",
 }
-CELL = (
-    (var("cell_row", bv(32)), TOTAL),
-    (var("cell_vector", bv(32)), COLUMNS),
-    (var("cell_lane", bv(32)), const(16, 32)),
-)
-"""Coordinates of an output element: row, vector of 16 channels, lane."""
-CELL_COLUMN = (CELL[1][0] << 4) + CELL[2][0]
+CELL, CELL_COLUMN = cell_of(TOTAL)
 DOMAIN: tuple[tuple[str, Expr], ...] = (
     ("1 <= m <= 2047", (const(1, 32) <= ROWS) & (ROWS <= 2047)),
     ("above <= 15", TOP <= 15),
@@ -56,26 +48,7 @@ DOMAIN: tuple[tuple[str, Expr], ...] = (
 
 def padded_fragment(ila: Ila) -> Fragment:
     """The program of a dense layer on padded rows."""
-    kernel = Kernel("vta_padded")
-    program = Program(kernel, ila)
-    bias, x, output = write_operands(program)
-    program.write_micro_ops(micro_op(), micro_op(src=TOTAL))
-    program.load(MemoryId.INP, dram=x, columns=DEPTH, y_size=ROWS, x_stride=DEPTH, y_pad_0=TOP, y_pad_1=BOTTOM)
-    with kernel.loop("vector", COLUMNS) as vector:
-        program.load(MemoryId.WGT, dram=vector * DEPTH + 1, columns=DEPTH)
-        program.gemm(reset=True, iter_out=1, iter_in=TOTAL, dst_factor_in=1)
-        program.gemm(iter_out=DEPTH, iter_in=TOTAL, dst_factor_in=1, src_factor_out=1, src_factor_in=DEPTH,
-                     wgt_factor_out=1)  # fmt: skip
-        program.load(MemoryId.ACC, sram=TOTAL, dram=bias + vector, columns=1)
-        program.alu(AluOp.ADD, None, TOTAL, uop=1, src_factor_in=0)
-        program.alu(AluOp.SHR, SHIFT, TOTAL)
-        program.alu(AluOp.MAX, -128, TOTAL)
-        program.alu(AluOp.MIN, 127, TOTAL)
-        program.store(dram=output + vector, columns=1, y_size=TOTAL, x_stride=COLUMNS)
-    program.finish()
-    program.read(TOTAL, COLUMNS, output)
-    tensors = {t.name: t for t in (HOST_X, HOST_W, HOST_B, HOST_Y)}
-    return Fragment("vta_padded", ila, PARAMETERS, tensors, kernel, idle=IDLE)
+    return layer_fragment("vta_padded", ila, PARAMETERS, TOTAL, y_pad_0=TOP, y_pad_1=BOTTOM)
 
 
 def ir_fragment() -> Fragment:
@@ -108,7 +81,7 @@ def sizes_of(rows: int, features_in: int, features_out: int, above: int, below: 
 
 def padded_mapping(options: VtaOptions | None = None) -> TensorMapping:
     """The mapping ``vta_padded``; ``options`` select another reading of VTA."""
-    return TensorMapping(
+    return layer_mapping(
         name="vta_padded",
         ir=ir_fragment(),
         device=padded_fragment(vta(options)),
@@ -117,14 +90,9 @@ def padded_mapping(options: VtaOptions | None = None) -> TensorMapping:
         domain=DOMAIN,
         rows=TOTAL,
         columns=COLUMNS << 4,
-        inputs=(("host_x", "tensor_in"), ("host_w", "tensor_weights"), ("host_b", "tensor_bias")),
-        output=("host_y", "tensor_out"),
-        lemmas=(),
-        abstract=frozenset({multiply.name}),
         sizes_of=sizes_of,
         statement="VTA's program with a padded LOAD computes the dense layer on x between rows of zeros",
         doc="Write tensors and micro-ops to DRAM; a padded LOAD; GEMM, ALU and STORE for each vector of outputs; read",
-        assumptions=(*ASSUMPTIONS, "features are padded to 16; padding of x or of the weights must be 0"),
         shape_names=("rows", "features_in", "features_out", "above", "below"),
         sample_shapes=SAMPLES,
         shape_parameters=frozenset(PARAMETERS) - {"shift"},

@@ -10,10 +10,13 @@ Matrices have columns in vectors of 16 lanes.  Places in DRAM are counted in vec
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from accel_models.vta.isa import STANDARD, UOP_FIELDS, AluOp, Field, MemoryId, Opcode
 from accel_models.vta.model import CommandKind
+from accel_models.vta.numerics import multiply
 from ila_lang import Expr, Ila, Kernel, bv, concat, const, load_bytes, mem, var
+from ila_lang.mapping import TensorMapping
 
 ROWS, COLUMNS = var("m", bv(32)), var("n", bv(32))
 """Rows of the output, and vectors of 16 columns in each."""
@@ -30,6 +33,15 @@ ASSUMPTIONS = (
 )
 
 Word = Expr | int
+
+vta_mapping = partial(TensorMapping, output=("host_y", "tensor_out"), lemmas=(), abstract=frozenset({multiply.name}))
+"""A mapping to VTA; arguments are those of a TensorMapping."""
+
+
+def cell_of(rows: Expr) -> tuple[tuple[tuple[Expr, Expr], ...], Expr]:
+    """Coordinates of an output element with their extents (row, vector of 16 columns, lane), and its column."""
+    vector, lane = var("cell_vector", bv(32)), var("cell_lane", bv(32))
+    return ((var("cell_row", bv(32)), rows), (vector, COLUMNS), (lane, const(16, 32))), (vector << 4) + lane
 
 
 def micro_op(*, dst: Word = 0, src: Word = 0, wgt: Word = 0) -> Expr:

@@ -50,7 +50,7 @@ class Program(UnitProgram):
     def load(self, name: str, rows: Expr, host: Expr = HOST_Y, base: Expr = BASE) -> None:
         """Rows of a matrix at ``base`` to a host tensor."""
         with self.program.loop(f"{name}_t", rows) as t, self.program.loop(f"{name}_v", NV) as v:
-            self._load(name, large_axi_address(vector_address(base, NV, t, v)), host, t * (NV << 4) + (v << 4))
+            self.read(name, large_axi_address(vector_address(base, NV, t, v)), host, t * (NV << 4) + (v << 4))
 
 
 def with_program(mapping: TensorMapping, emit: Callable[[Program], None]) -> TensorMapping:

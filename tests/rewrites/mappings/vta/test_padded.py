@@ -10,7 +10,7 @@ import pytest
 import bmc.prove
 from ila_lang import const
 from ila_lang.mapping import SizeError
-from rewrites.mappings.vta import padded
+from rewrites.mappings.vta import dense
 from rewrites.mappings.vta.padded import BOTTOM, TOP, padded_mapping
 from rewrites.mappings.vta.programs import ROWS
 from smt_encodings.claims import Status
@@ -30,7 +30,7 @@ CHANGES = {
     "the last row of x is left out": given(y_size=ROWS - 1),
 }
 """Changes of the LOAD that pads."""
-FAULTS = {name: partial(faulty, padded_mapping, padded, {"load INP": change}) for name, change in CHANGES.items()}
+FAULTS = {name: partial(faulty, padded_mapping, dense, {"load INP": change}) for name, change in CHANGES.items()}
 QUICK = ("there are no zeros above",)
 
 
