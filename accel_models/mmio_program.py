@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NoReturn
 
 from ila_lang import BOOL, CommandError, CommandStream, Expr, Machine, Simulator, const, false, substitute, true
+from ila_lang.errors import InputError
 from ila_lang.language.sorts import BvSort
 
 _LINE = re.compile(r"[0-9]+ *, *([WRQ]) *, *(0[xX][0-9a-fA-F]+) *, *(0[xX][0-9a-fA-F]+)", re.ASCII)
@@ -43,7 +44,7 @@ _DATA_BITS = 128
 Mode = Literal["W", "R", "Q"]
 
 
-class ProgramError(ValueError):
+class ProgramError(InputError):
     """A program file that cannot be read, or a program whose result is not defined by the model."""
 
 

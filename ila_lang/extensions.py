@@ -14,8 +14,10 @@ from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
 from typing import Any, Generic, Protocol, TypeVar
 
+from .errors import InputError
 
-class ExtensionError(ValueError):
+
+class ExtensionError(InputError):
     """What a package or module offers cannot be used; the message names it, what must hold and what holds instead."""
 
 

@@ -15,6 +15,7 @@ from random import Random
 from typing import Any
 
 from .conditions import condition_text, size_text
+from .errors import InputError
 from .interpreter.compile import compile_terms
 from .language.expr import Expr, Function, private_var, variables_of
 from .language.fragment import Fragment
@@ -35,7 +36,7 @@ _SHAPES = (
 SetupCommands = Callable[[Mapping[str, int], Mapping[str, Mapping[int, int]]], list[Mapping[str, int]]]
 
 
-class SizeError(ValueError):
+class SizeError(InputError):
     """Sizes outside a mapping's domain."""
 
 

@@ -14,9 +14,20 @@ from .version import VERSION as __version__
 
 TYPE_CHECKING = False  # typing itself takes time to load
 if TYPE_CHECKING:
-    from .api import campaign, check, compile, load, prove, run, simulate, use_module
+    from .api import InputError, campaign, check, compile, load, prove, run, simulate, use_module
 
-__all__ = ["__version__", "campaign", "check", "compile", "load", "prove", "run", "simulate", "use_module"]
+__all__ = [
+    "InputError",
+    "__version__",
+    "campaign",
+    "check",
+    "compile",
+    "load",
+    "prove",
+    "run",
+    "simulate",
+    "use_module",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -1,24 +1,28 @@
 """The verbs of the command line as functions, with typed results.
 
 Names are those of ``ilaverify list``: claims, models and campaigns of all packages that are installed, and of modules
-that :func:`use_module` was given.  All raise UsageError where a name is not known.
+that :func:`use_module` was given.
+
+Bad input is an :class:`InputError`, a ValueError, whatever is wrong: a name that is not known, an argument of another
+type, a file that cannot be read.  Other errors are no fault of the input, or a file that cannot be written (OSError).
 """
 
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping, Sequence
-from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ila_lang.extensions import use_module
+from ila_lang import extensions
+from ila_lang.errors import InputError
 from ila_lang.mapping import TensorMapping
 
 from .catalogue import all_entries, find_campaign, find_mapping, find_simulator, find_subject, mappings
-from .checking import SOLVERS, Checked, check_file, check_model, files_in
+from .checking import SOLVERS, Checked, check_file, check_model, files_in, require_readable
 from .errors import UsageError
+from .parameters import Kind, checked, instance
+from .places import require_apart
 
 if TYPE_CHECKING:
     from ir_semantics.graph.types import Array
@@ -30,16 +34,15 @@ if TYPE_CHECKING:
 
     from .comparison import Comparison
 
-__all__ = ["campaign", "check", "compile", "load", "prove", "run", "simulate", "use_module"]
+__all__ = ["InputError", "campaign", "check", "compile", "load", "prove", "run", "simulate", "use_module"]
 
 
+@checked(**{"str | TensorMapping": instance("a TensorMapping, or a claim's name", str, TensorMapping)})
 def prove(claim: str | TensorMapping, method: str = "auto", *, timeout: float = 60.0, **parameters: Any) -> Verdict:
     """The verdict on a claim: a mapping, or the name of a mapping, rule, lemma or theorem.
 
     ``method`` and ``parameters`` are for mappings, as ``--method`` and its options: ``shape=(2, 64)``.  ``timeout`` is
-    in seconds for each question to a solver.  A verdict has no truth value: compare its ``status``.  Raises ValueError
-    on an unknown method or parameter and on a timeout that is no positive number, and SizeError on a shape outside of
-    the mapping's domain.
+    in seconds for each question to a solver.  A verdict has no truth value: compare its ``status``.
 
     >>> prove("transposed-twice").status.value
     'PROVED'
@@ -47,19 +50,17 @@ def prove(claim: str | TensorMapping, method: str = "auto", *, timeout: float = 
     from rewrites.claims.verify import verify
     from smt_encodings.discharge import Discharger
 
-    _require("the claim to prove", claim, (str, TensorMapping), "a TensorMapping, or a claim's name")
-    _require("timeout", timeout, Real, "a number of seconds")
-    timeout, parameters = float(timeout), {name: _plain(value) for name, value in parameters.items()}
     if not 0 < timeout < math.inf:
-        raise ValueError(f"timeout must be a positive number of seconds, not {timeout}")
+        raise UsageError(f"timeout must be a positive number of seconds, not {timeout}")
     if isinstance(claim, TensorMapping) or claim in mappings():
         mapping = claim if isinstance(claim, TensorMapping) else find_mapping(claim)
         return verify(mapping, method, timeout=timeout, **parameters)
     if method != "auto" or parameters:
-        raise ValueError(f"{claim} is no mapping, and has one method of proof without parameters; leave them out")
+        raise UsageError(f"{claim} is no mapping, and has one method of proof without parameters; leave them out")
     return find_subject(claim).prove(Discharger(timeout=timeout))
 
 
+@checked()
 def check(path: Path | str, *, proofs: Path | str = "proofs", solvers: Sequence[str] = SOLVERS) -> list[Checked]:
     """Checks a certificate, a counterexample's data, every such file in a directory, or a compiled model.
 
@@ -67,35 +68,43 @@ def check(path: Path | str, *, proofs: Path | str = "proofs", solvers: Sequence[
     more of "cvc5" and "z3".  That a file is in the list does not mean that it was accepted: see
     :attr:`Checked.verdict`.
     """
-    path, results = _path("what is checked", path), []
+    path, results = Path(path), []
     files = [path]
     if (path / "model.json").exists():
-        model, files = check_model(path, _path("proofs", proofs))
+        model, files = check_model(path, Path(proofs))
         results.append(model)
     elif path.is_dir():
         files = files_in(path)
+    else:
+        require_readable(path)
     answered: dict[str, str] = {}
     return results + [check_file(file, solvers, answered=answered) for file in files]
 
 
+@checked()
 def simulate(model: str, program: str, reading: str | None = None) -> Simulated:
-    """What the text of a program file does on a model, in a reading of its specification, by default the first.
-
-    Raises ProgramError where the text is no program, or the model does not define its result.
-    """
-    _require("the text of a program", program, str, "a text")
+    """What the text of a program file does on a model, in a reading of its specification, by default the first."""
     return find_simulator(model, reading)(program)
 
 
+@checked()
 def campaign(name: str, *, examples: int = 100, seed: int = 0) -> CampaignResult:
-    """Compares an accelerator's program with the tensor IR on random inputs; sampling is no proof."""
+    """Compares an accelerator's program with the tensor IR on random inputs; sampling is no proof.
+
+    Raises CampaignError where a side of an example fails.
+    """
     from rewrites.campaigns.campaign import run_campaign
 
-    _require("examples", examples, Integral, "a number of them")
-    _require("seed", seed, Integral, "an integer")
-    return run_campaign(find_campaign(name), examples=int(examples), seed=int(seed))
+    return run_campaign(find_campaign(name), examples=examples, seed=seed)
 
 
+def _options(value: object) -> object:
+    from rewrites.compiler.codegen import Options
+
+    return instance("", Options).read(value)
+
+
+@checked(Options=Kind("of the class Options", _options))
 def compile(
     model: Path | str,
     targets: Sequence[str],
@@ -110,10 +119,8 @@ def compile(
     """A model compiled for targets, the preferred one first, by rules that hold a live certificate in ``proofs``.
 
     ``dimensions`` are values of the model's symbolic extents, ``calibration`` has inputs by name.  With ``directory``
-    the compiled model is written there, for :func:`load`.  Raises GraphError where the model cannot be imported.
+    the compiled model is written there, for :func:`load`.
     """
-    import numpy as np
-
     from rewrites.compiler.artefact.model import write_compiled
     from rewrites.compiler.artefact.summary import summary_text
     from rewrites.compiler.codegen import Options
@@ -121,32 +128,34 @@ def compile(
     from .compilation import Request, compile_model
 
     chosen = Options() if options is None else options
-    _require("options", chosen, Options, "of the class Options")
-    _require("targets", targets, (list, tuple), "a list of names")
-    _require("dimensions", {} if dimensions is None else dimensions, Mapping, "extents by name")
-    _require("calibration data", {} if calibration is None else calibration, Mapping, "arrays by the names of inputs")
-    for name, array in (calibration or {}).items():
-        _require(f"calibration data of {name}", array, np.ndarray, "an array")
-    extents = {name: _plain(extent) for name, extent in (dimensions or {}).items()}
-    paths = _path("the model", model), _path("proofs", proofs)
-    target = None if directory is None else _path("directory", directory)
-    request = Request(paths[0], tuple(targets), paths[1], extents, calibration, exact, options=chosen)
+    source, certificates = Path(model), Path(proofs)
+    if directory is not None:
+        require_apart({"model": source, "proofs": certificates}, {}, {"directory": Path(directory)})
+    request = Request(source, tuple(targets), certificates, dimensions or {}, calibration, exact, options=chosen)
     compiled = compile_model(request, all_entries())
-    if target is not None:
-        write_compiled(target, compiled, summary_text(compiled))
+    if directory is not None:
+        write_compiled(Path(directory), compiled, summary_text(compiled))
     return compiled
 
 
+@checked()
 def load(directory: Path | str) -> Compiled:
-    """A compiled model, read from its directory; raises UsageError where it is damaged.
+    """A compiled model, read from its directory.
 
     Whether its certificates are live is checked by :func:`check`, not here.
     """
     from .loading import load_compiled
 
-    return load_compiled(_path("directory", directory))
+    return load_compiled(Path(directory))
 
 
+def _compiled(value: object) -> object:
+    from rewrites.compiler.artefact.model import Compiled
+
+    return instance("", Compiled).read(value)
+
+
+@checked(Compiled=Kind("a compiled model, of compile() or load()", _compiled))
 def run(
     compiled: Compiled,
     inputs: Mapping[str, Array],
@@ -158,35 +167,18 @@ def run(
     """A compiled model on the simulators, beside a reference ("host" or "onnxruntime"), with errors and proved bounds.
 
     ``inputs`` are one sample, or several along a further first axis, which are run in ``jobs`` processes; ``labels``
-    are the right answers of each.  Raises UsageError where inputs or labels do not fit, and MachinesError where a
-    process ends without an answer, again and again.
+    are the right answers of each.  Raises MachinesError where a process ends without an answer, again and again.
     """
-    from rewrites.compiler.artefact.model import Compiled
-
     from .datasets import dataset_of
     from .proving.dataset_runs import Work, parts, whole
 
-    _require("what is run", compiled, Compiled, "a compiled model, of compile() or load()")
-    _require("inputs", inputs, Mapping, "arrays by the names of the model's inputs")
-    _require("jobs", jobs, Integral, "a number of processes")
     if jobs < 1 or reference not in ("host", "onnxruntime"):
         raise UsageError(f"jobs must be 1 or more, and reference host or onnxruntime; not {jobs} and {reference!r:.60}")
     work = Work(compiled, dataset_of(compiled.graph, inputs, labels), reference)
-    return whole(work, dict(parts(work, int(jobs), results=True)))
+    return whole(work, dict(parts(work, jobs, results=True)))
 
 
-def _require(what: str, value: object, kind: type | tuple[type, ...], text: str) -> None:
-    if not isinstance(value, kind):
-        raise TypeError(f"{what} must be {text}, not {value!r:.60}")
-
-
-def _path(what: str, value: object) -> Path:
-    _require(what, value, (str, os.PathLike), "a path")
-    return Path(value)  # type: ignore[arg-type]
-
-
-def _plain(value: Any) -> Any:
-    """The value with numbers and arrays of NumPy as those of Python."""
-    if isinstance(value, list | tuple):
-        return tuple(map(_plain, value))
-    return value.tolist() if hasattr(value, "tolist") else value
+@checked()
+def use_module(name: str) -> None:
+    """Makes all functions know what a module offers; the current folder is searched for it, after all others."""
+    extensions.use_module(name)

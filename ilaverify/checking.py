@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ila_lang.extensions import command_line
+
 from .errors import UsageError, require_proofs
 
 if TYPE_CHECKING:
@@ -59,6 +61,27 @@ def files_in(directory: Path) -> list[Path]:
             "(*.counterexample-data.json), and it holds none"
         )
     return files
+
+
+def require_readable(path: Path) -> None:
+    """Raises UsageError where a file cannot be read, or is the program of a counterexample and not its data."""
+    from ila_lang.text.files import FileRefused, read_at_most
+    from reports.certificate import MOST_BYTES
+
+    from .refutations import data_of_program
+
+    data = data_of_program(path)
+    if data is not None:
+        raise UsageError(
+            f"{path} is the program of a counterexample, which {command_line('simulate')} MODEL {path} runs; to replay "
+            f"the counterexample: {command_line('check')} {data}"
+        )
+    if path.is_fifo():
+        return  # it can be read once
+    try:
+        read_at_most(path, "a certificate", MOST_BYTES)
+    except FileRefused as error:
+        raise UsageError(str(error)) from error
 
 
 def check_model(path: Path, proofs: Path) -> tuple[Checked, list[Path]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ila_lang.errors import InputError
 from smt_encodings.claims import Status
 
 EXIT_PROVED = 0
@@ -19,8 +20,12 @@ EXIT_INTERRUPTED = 130
 """Ctrl-C or SIGTERM came; what was found before was kept where the verb keeps something."""
 
 
-class UsageError(Exception):
-    """Input that cannot be worked with; the message says what must hold and what was given."""
+class UsageError(InputError):
+    """What a command or function is called with cannot be worked with."""
+
+
+class ArgumentError(UsageError, TypeError):
+    """An argument of a function is of another type than it declares."""
 
 
 def exit_code(status: Status) -> int:

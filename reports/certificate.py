@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ila_lang import Expr, Function, canonical_text, digest, free_variables, substitute
+from ila_lang.errors import InputError
 from ila_lang.mapping import TensorMapping
 from ila_lang.text.files import read_at_most
 from smt_encodings.claims import Claim, Obligation, Runs, Status, Verdict
@@ -48,7 +49,7 @@ _RUNS = {"count": int, "at": list, "notes": list}
 _LEVEL = {"found_by": str, "seconds": (int, float), "horn": str, "invariant": list, "names": dict}
 
 
-class CertificateError(ValueError):
+class CertificateError(InputError):
     """A file that is not an intact certificate."""
 
 

@@ -6,8 +6,10 @@ import os
 import stat
 from pathlib import Path
 
+from ..errors import InputError
 
-class FileRefused(ValueError):
+
+class FileRefused(InputError):
     """A file that cannot be read or is too large; the message names it, and says what must hold and what to do."""
 
 

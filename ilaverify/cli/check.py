@@ -17,7 +17,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ila_lang.extensions import command_line
 from ilaverify.errors import EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 
 from .arguments import count, megabytes, note_large, seconds, source
@@ -97,7 +96,7 @@ def _check(options: argparse.Namespace) -> int:
 
 def _files(paths: Sequence[Path]) -> Iterator[Path]:
     """The files named, which can be read, and what directories hold of certificates and data of counterexamples."""
-    from ilaverify.checking import files_in
+    from ilaverify.checking import files_in, require_readable
 
     statements = [path for path in paths if path.name.endswith(".intoto.json")]
     if statements and len(statements) == len(paths):
@@ -106,31 +105,11 @@ def _files(paths: Sequence[Path]) -> Iterator[Path]:
         if path in statements:
             continue  # DIR/*.json names it, too
         if not path.is_dir():
-            _require_readable(path)
+            note_large(path)
+            require_readable(path)
             yield path
             continue
         yield from files_in(path)
-
-
-def _require_readable(path: Path) -> None:
-    """Raises UsageError where a file cannot be read, or is the program of a counterexample and not its data."""
-    from ila_lang.text.files import FileRefused, read_at_most
-    from ilaverify.refutations import data_of_program
-    from reports.certificate import MOST_BYTES
-
-    data = data_of_program(path)
-    if data is not None:
-        raise UsageError(
-            f"{path} is the program of a counterexample, which {command_line('simulate')} MODEL {path} runs; to replay "
-            f"the counterexample: {command_line('check')} {data}"
-        )
-    if path.is_fifo():
-        return  # it can be read once
-    note_large(path)
-    try:
-        read_at_most(path, "a certificate", MOST_BYTES)
-    except FileRefused as error:
-        raise UsageError(str(error)) from error
 
 
 def _show(result: Checked) -> None:

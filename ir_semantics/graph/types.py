@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ila_lang.errors import InputError
 from ir_semantics.scalars.arrays import DTYPES
 
 Array = NDArray[Any]
@@ -20,7 +21,7 @@ MOST_RANK: Final = 32
 """Axes of a tensor. A bound of this implementation; NumPy's is 64."""
 
 
-class GraphError(ValueError):
+class GraphError(InputError):
     """A graph, a node or a model that the tensor IR does not have; the message names it and says what must hold."""
 
 

@@ -20,6 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from ila_lang.errors import InputError
+
 from .definition import Campaign, Example, Skip, Violation
 from .shrink import Shrunk, shrink_arrays
 from .statistics import Margins, Sample, Statistics, margins_of, sample_of, skipped_reasons, statistics_of
@@ -290,9 +292,9 @@ def run_campaign(
     where there is not at least one example or the seed is negative.
     """
     if examples < 1:
-        raise ValueError(f"examples must be at least 1, not {examples}")
+        raise InputError(f"examples must be at least 1, not {examples}")
     if seed < 0:
-        raise ValueError(f"seed must be 0 or more, not {seed}")
+        raise InputError(f"seed must be 0 or more, not {seed}")
     search = _Search(campaign, seed, examples, progress, database)
     interrupted = saved = False
     try:

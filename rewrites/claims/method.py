@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final
 
+from ila_lang.errors import InputError
 from ila_lang.extensions import Door
 
 if TYPE_CHECKING:
@@ -112,10 +113,10 @@ class Method:
             if name not in known:
                 others = [m.name for m in METHODS.all().values() if name in {p.name for p in m.parameters}]
                 hint = f", or use method {' or '.join(others)}" if others else ""
-                raise ValueError(f"method {self.name} has no parameter {name}; leave it out{hint}")
+                raise InputError(f"method {self.name} has no parameter {name}; leave it out{hint}")
         for p in self.parameters:
             if p.name not in values and p.default is None:
-                raise ValueError(f"method {self.name} must be given a {p.name}, e.g. {p.example}")
+                raise InputError(f"method {self.name} must be given a {p.name}, e.g. {p.example}")
         return {p.name: values.get(p.name, p.default) for p in self.parameters}
 
 
@@ -145,7 +146,7 @@ def shape_of(parameters: Parameters) -> tuple[int, ...]:
     """The shape among parameters, which a certificate may say anything of; raises ValueError where it is none."""
     value = parameters["shape"]
     if not isinstance(value, list) or not all(type(n) is int for n in value):
-        raise ValueError(f"a shape must be a list of integers, not {value!r:.60}")
+        raise InputError(f"a shape must be a list of integers, not {value!r:.60}")
     return tuple(value)
 
 

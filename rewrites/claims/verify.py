@@ -8,6 +8,7 @@ from typing import Any
 from bmc.counterexample import Counterexample, replays
 from bmc.runs import survey
 from bmc.search import search, search_at
+from ila_lang.errors import InputError
 from ila_lang.mapping import SizeError, TensorMapping
 from smt_encodings.claims import Obligation, Status, Verdict
 from smt_encodings.discharge import Discharger, Requirements
@@ -43,12 +44,12 @@ def verify(
 
 
 def chosen_method(method: str, parameters: Mapping[str, object]) -> tuple[Method, dict[str, Any]]:
-    """The method of that name and its parameters, as they stand in certificates; raises ValueError."""
+    """The method of that name and its parameters, as they stand in certificates; raises InputError."""
     values = {name: list(v) if isinstance(v, tuple) else v for name, v in parameters.items() if v is not None}
     methods = METHODS.all()
     name = method if method != AUTO else "bmc" if "shape" in values else "chc"
     if name not in methods:
-        raise ValueError(f"method must be one of {', '.join([AUTO, *methods])}, not {method!r}")
+        raise InputError(f"method must be one of {', '.join([AUTO, *methods])}, not {method!r}")
     return methods[name], methods[name].completed(values)
 
 

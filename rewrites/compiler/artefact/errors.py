@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
+from ila_lang.errors import InputError
+
 T = TypeVar("T")
 
 
-class ArtefactError(ValueError):
+class ArtefactError(InputError):
     """A compiled model that must not be used, or a place where none can be written; the message says why."""
 
 
