@@ -393,7 +393,7 @@ def with_cell(kind: str, **changes: Any) -> Joint:
     operands = {name.removesuffix("_in"): value for name, value in command.inputs if name.endswith("_in")}
     ir = call(own.name, "", RECURRENT_CODE, recurrent_ir(cell), own.parameters, operands)
     of = of_kind(kind)
-    return replace(of, mapping=SimpleNamespace(name="tried", mapping=replace(of.mapping.mapping, ir=ir)))
+    return replace(of, mapping=SimpleNamespace(name=of.mapping.name, mapping=replace(of.mapping.mapping, ir=ir)))
 
 
 def exchanged(pairs: recurrent.Pairs, state: Expr) -> tuple[Expr, Expr]:
