@@ -100,3 +100,8 @@ class Written:
     assumptions: tuple[str, ...] = ()
     layout: Layout | None = None
     source: Source | None = None
+
+    def differs(self, other: Written) -> str:
+        """Which part of another derivation is another one; empty where none is."""
+        parts = ("steps", "functions", "lemmas", "assumptions")
+        return next((part for part in parts if getattr(self, part) != getattr(other, part)), "")

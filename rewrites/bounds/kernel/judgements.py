@@ -160,12 +160,16 @@ def need(met: bool, reason: str) -> None:
 
 
 def amount(text: str) -> Formula:
-    """A number, a name, or a product of such."""
+    """A number, a name, or a product of such: the number first, then names in their order, so that it has one text."""
     parts = text.split("*")
-    numbers = [constant(fraction_of(p)) if p[:1].isdigit() else symbol(p) for p in parts]
-    product = numbers[0]
-    for each in numbers[1:]:
-        product = product * each
+    factors = [fraction_of(p) for p in parts if p[:1].isdigit()]
+    names = [p for p in parts if not p[:1].isdigit()]
+    ordered = [*map(str, factors), *sorted(names)] == parts
+    if not ordered or len(factors) > 1 or (names and factors in ([0], [1])):
+        raise Rejected(f"an amount must be a number, or names in their order after one, not {text!r:.60}")
+    product = constant(factors[0]) if factors else symbol(names.pop(0))
+    for each in names:
+        product = product * symbol(each)
     return product
 
 

@@ -252,7 +252,9 @@ class Run(Words):
         for register in written:
             begun[register] = self.data(env[register])
             place = object()
-            inner[register] = self.leaf(register.width, Data(Read(f"register {len(self.leaves)}", ()), place=place))
+            inner[register] = self.leaf(
+                register.width, Data(Read(f"register{MARK}{len(self.leaves)}", ()), place=place)
+            )
         kept = {register: self.leaves[inner[register]] for register in written}
         with self.under(inside(Index({(bound,): 1}), count)):
             self.block(loop.body, inner, in_fold=True)

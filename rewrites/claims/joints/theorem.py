@@ -65,8 +65,9 @@ class BoundReading(KernelReading):
                 lemmas=source.lemmas,
                 growth=source.growth,
             )
-            if written.steps != bound.steps or written.layout is None:
-                raise Unread(f"the bound of {bound.name} must be that of the kernel {kernel.name}, which has another")
+            if part := bound.written.differs(written):
+                raise Unread(f"the bound of {bound.name} must be of the kernel {kernel.name}, which has other {part}")
+            assert written.layout is not None
             return bound.theorem, written.layout
         except (ValueError, Rejected) as error:
             raise error if isinstance(error, Unread) else Unread(f"{kernel.name} has no bound: {error}") from error

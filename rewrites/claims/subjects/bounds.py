@@ -92,9 +92,8 @@ def _other_derivation(operator: Operator) -> str:
         )
     except (Unread, Rejected) as error:
         return f"the kernel {written.kernel.name} has no derivation: {error}"
-    parts = ("steps", "functions", "lemmas", "assumptions")
-    differ = [part for part in parts if getattr(again, part) != getattr(written, part)]
-    return f"the {differ[0]} of the derivation are not those of its kernel {written.kernel.name}" if differ else ""
+    part = written.differs(again)
+    return f"the {part} of the derivation are not those of its kernel {written.kernel.name}" if part else ""
 
 
 def _said(theorem: Theorem) -> tuple[Any, ...]:

@@ -24,7 +24,7 @@ from ir_semantics.layers.recurrent import recurrent_ir
 from rewrites.bounds.derivations.calculus import Operator
 from rewrites.bounds.derivations.names import Leaf, Names, Unread, Written
 from rewrites.bounds.derivations.writer import derivation_of
-from rewrites.bounds.kernel.judgements import Rejected
+from rewrites.bounds.kernel.judgements import Rejected, amount
 from rewrites.bounds.kernel.replay import replay
 from rewrites.bounds.kernel_runs import differing
 from rewrites.claims.joints.instruction import called
@@ -779,3 +779,25 @@ def test_runs_of_many_sums_inside_of_each_other_end(depth: int, extent: int | No
     operator = Operator("own", "", {**SYMBOLS, **{f"T{d}": "" for d in range(depth)}}, lambda: written, {})
     verdict = BoundSubject("bound-own", operator).prove(Discharger())
     assert (verdict.status, verdict.reason) == (Status.UNKNOWN if reason else Status.PROVED, reason)
+
+
+@pytest.mark.parametrize("count", ["4/1", "2*2", "1*T", "T*1", "04", "0", "T*T"])
+def test_a_number_of_values_has_one_text(count: str) -> None:
+    """Else the kernel of bounds takes for one what the writer takes for two."""
+    k = Kernel("counted")
+    acc = k.let("acc", const(0, 32))
+    with k.loop("t", N) as t:
+        k.assign(acc, acc + k.load("a", X, t))
+    k.store(OUT, const(0, 32), relu(acc))
+    with pytest.raises((Unread, Rejected)):
+        replay(words_of(k, replace(NAMES, loops={"t": ("t", count)})).steps)
+
+
+@pytest.mark.parametrize("text", ["X*2", "2*2", "1*X", "0*X", "Z*X", "4/2", "02", "2*", "*X", ""])
+def test_an_amount_has_one_text(text: str) -> None:
+    with pytest.raises((Rejected, ValueError)):
+        amount(text)
+
+
+def test_amounts() -> None:
+    assert [str(amount(t)) for t in ("0", "1/2", "X", "2*X", "1/16*X*Y")] == ["0", "1/2", "X", "2 X", "1/16 X Y"]

@@ -11,7 +11,7 @@ import pytest
 
 from accel_models.flexasr.functions import eadd, emul, inv_sqrt, norm_divide
 from accel_models.flexasr.numerics import adpfloat_to_fixed, fixed_to_adpfloat
-from ila_lang import Expr, Fragment, bv, primitive
+from ila_lang import Expr, Fragment, Function, bv, const, primitive
 from ila_lang.language.kernel import For, Load, Statement
 from ir_semantics.graph.ir import Attributes
 from ir_semantics.graph.operator import Assembly, Operator, register
@@ -175,6 +175,23 @@ def without_the_square(total: Expr, total_squares: Expr, count: Expr) -> Expr:
     return inv_sqrt(norm_divide(total_squares, count))
 
 
+def _of_the_name_alone() -> Function:
+    @primitive(bv(20), of=bv(20))
+    def inv_sqrt(of: Expr) -> Expr:
+        return const(1 << 14, 20)
+
+    return inv_sqrt
+
+
+_NO_ROOT = _of_the_name_alone()
+
+
+@primitive(bv(20), total=bv(24), total_squares=bv(24), count=bv(24))
+def always_the_same(total: Expr, total_squares: Expr, count: Expr) -> Expr:
+    mean = norm_divide(total, count)
+    return _NO_ROOT(norm_divide(total_squares, count) - emul(mean, mean))
+
+
 @primitive(bv(20), total=bv(24), total_squares=bv(24), count=bv(24))
 def one_less(total: Expr, total_squares: Expr, count: Expr) -> Expr:
     mean = norm_divide(total, count)
@@ -286,7 +303,11 @@ UNREAD: Mapping[str, tuple[Callable[[], Joint], str]] = {
     ),
     "a bound of another kernel": (
         lambda: joined(fragment(), fragment(scale=without_the_square)),
-        "the bound of FlexASR layer norm must be that of the kernel layer_norm, which has another",
+        "the bound of FlexASR layer norm must be of the kernel layer_norm, which has other steps",
+    ),
+    "a primitive that has only a name": (
+        lambda: replace(joined(fragment(scale=always_the_same)), bound=bounds.LAYER_NORM),
+        "the bound of FlexASR layer norm must be of the kernel layer_norm, which has other functions",
     ),
     "a bound of another operator": (
         lambda: replace(JOINT, bound=bounds.LINEAR["none"]),
