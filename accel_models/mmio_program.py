@@ -21,9 +21,9 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal, NamedTuple, NoReturn
 
 from ila_lang import BOOL, CommandError, CommandStream, Expr, Machine, Simulator, const, false, substitute, true
 from ila_lang.errors import InputError
@@ -55,6 +55,25 @@ class ProgramCommand:
     mode: Mode
     addr: int = 0
     data: int = 0
+
+
+class Port(NamedTuple):
+    """The names of the inputs at which a model takes commands: whether it is a write, or a read, address and data."""
+
+    write: str
+    read: str
+    addr: str
+    data: str
+
+    def inputs(self, command: ProgramCommand) -> dict[str, int]:
+        """The inputs of the model for a write or a read."""
+        return dict(zip(self, (command.mode == "W", command.mode == "R", command.addr, command.data), strict=True))
+
+    def program(self, commands: Iterable[Mapping[str, int]]) -> Program:
+        """Values of the inputs as a program without waits."""
+        taken = ([inputs[name] for name in self] for inputs in commands)
+        listed = (ProgramCommand("W" if w else "R", addr, data if w else 0) for w, _, addr, data in taken)
+        return Program(tuple(listed), waits=False)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from accel_models.mmio_program import Program, ProgramCommand
+from accel_models.mmio_program import ProgramCommand
 
 from .config import (
     ACT_MNGR_WORD,
@@ -20,16 +20,12 @@ from .config import (
     ConfigWord,
 )
 from .layout import LARGE_BASE, PE_COUNT, SMALL_BASE, PeRegion, Region, pe_register_address, register_address
-from .program import write_program
+from .program import PORT, write_program
 
 
 def program_file(commands: list[Mapping[str, int]]) -> str:
     """Commands at FlexASR's port as a program file of the newer JSON form, with a wait after each start."""
-    listed = (
-        ProgramCommand("W" if c["if_axi_wr"] else "R", c["addr_in"], c["data_in"] if c["if_axi_wr"] else 0)
-        for c in commands
-    )
-    return write_program(Program(tuple(listed), waits=False))
+    return write_program(PORT.program(commands))
 
 
 def setup_commands(registers: Mapping[str, int], memories: Mapping[str, Mapping[int, int]]) -> list[Mapping[str, int]]:
@@ -42,7 +38,7 @@ def setup_commands(registers: Mapping[str, int], memories: Mapping[str, Mapping[
     commands: list[Mapping[str, int]] = []
 
     def write(address: int, data: int) -> None:
-        commands.append({"if_axi_wr": 1, "if_axi_rd": 0, "addr_in": address, "data_in": data})
+        commands.append(PORT.inputs(ProgramCommand("W", address, data)))
 
     for prefix, word, address in _configuration():
         names = {name for name in left if name.startswith(prefix) and name[len(prefix) :] in word.fields}

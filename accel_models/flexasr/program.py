@@ -10,11 +10,22 @@ from dataclasses import replace
 from typing import NoReturn
 
 from accel_models import mmio_program
-from accel_models.mmio_program import Program, ProgramCommand, ProgramError, describe, execute, format_program, holds
+from accel_models.mmio_program import (
+    Port,
+    Program,
+    ProgramCommand,
+    ProgramError,
+    describe,
+    execute,
+    format_program,
+    holds,
+)
 from ila_lang import CommandError, Instruction, Machine
 
 from .layout import GB_PARTITION, PE_COUNT, PE_PARTITION, Region, Start, register_address
 from .model import flexasr
+
+PORT = Port("if_axi_wr", "if_axi_rd", "addr_in", "data_in")
 
 # The first vector of the large buffer.
 _EXAMPLE = 0x33500000
@@ -49,16 +60,7 @@ def run(program: Program, machine: Machine) -> list[tuple[int, int]]:
     command of the newer form comes to a unit that runs (its result would depend on timing), and where a
     wait would never end. The machine has then executed all commands before.
     """
-    return execute(program, machine, _drive, _explain)
-
-
-def _drive(command: ProgramCommand) -> dict[str, int]:
-    return {
-        "if_axi_wr": command.mode == "W",
-        "if_axi_rd": command.mode == "R",
-        "addr_in": command.addr,
-        "data_in": command.data,
-    }
+    return execute(program, machine, PORT.inputs, _explain)
 
 
 def _explain(number: int, command: ProgramCommand, machine: Machine, inputs: dict[str, int]) -> NoReturn:
@@ -86,7 +88,7 @@ def _with_waits(commands: Iterable[ProgramCommand]) -> Iterable[ProgramCommand]:
     machine = Machine(flexasr())
     for command in commands:
         yield replace(command, data=command.data if command.mode == "W" else 0)
-        inputs = _drive(command)
+        inputs = PORT.inputs(command)
         try:
             instruction = machine.decode(inputs)
         except CommandError:  # no command of FlexASR: the text says what the program says

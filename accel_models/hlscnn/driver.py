@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from accel_models.mmio_program import Program, ProgramCommand
+from accel_models.mmio_program import Mode, ProgramCommand
 
 from .layout import (
     ENTRY_BYTES,
@@ -21,7 +21,7 @@ from .layout import (
     Register,
     register_address,
 )
-from .program import write_program
+from .program import PORT, write_program
 
 _PADS = {"scratch_pad_0": SPAD0_BASE, "scratch_pad_1": SPAD1_BASE}
 _SOC = "virtual_soc_memory"
@@ -30,15 +30,7 @@ _REGISTERS = {f"cfg_reg_{r.name.lower()}": r for r in Register}
 
 def program_file(commands: list[Mapping[str, int]]) -> str:
     """Commands at HLSCNN's port as a program file of the newer JSON form."""
-    listed = (
-        ProgramCommand(
-            "W" if c["top_slave_if_wr"] else "R",
-            c["top_slave_addr_in"],
-            c["top_slave_data_in"] if c["top_slave_if_wr"] else 0,
-        )
-        for c in commands
-    )
-    return write_program(Program(tuple(listed), waits=False))
+    return write_program(PORT.program(commands))
 
 
 def setup_commands(registers: Mapping[str, int], memories: Mapping[str, Mapping[int, int]]) -> list[Mapping[str, int]]:
@@ -53,15 +45,8 @@ def setup_commands(registers: Mapping[str, int], memories: Mapping[str, Mapping[
         raise ValueError(f"No command of HLSCNN sets {', '.join(sorted(unknown))}")
     commands: list[Mapping[str, int]] = []
 
-    def issue(address: int, data: int, write: bool = True) -> None:
-        commands.append(
-            {
-                "top_slave_if_wr": int(write),
-                "top_slave_if_rd": int(not write),
-                "top_slave_addr_in": address,
-                "top_slave_data_in": data,
-            }
-        )
+    def issue(address: int, data: int, mode: Mode = "W") -> None:
+        commands.append(PORT.inputs(ProgramCommand(mode, address, data)))
 
     def register(number: Register, value: int) -> None:
         address = register_address(number)
@@ -74,7 +59,7 @@ def setup_commands(registers: Mapping[str, int], memories: Mapping[str, Mapping[
     register(Register.SOC_MEM_RD_WR_LENGTH, 1)
     if registers.get("data_out"):
         copy(SPAD1_BASE, registers["data_out"])
-        issue(HOST_BASE + SPAD1_BASE, 0, write=False)
+        issue(HOST_BASE + SPAD1_BASE, 0, "R")
         copy(SPAD1_BASE, 0)
     for pad, (name, base) in enumerate(_PADS.items()):
         entries = _entries(name, memories.get(name, {}), SPAD_ENTRIES)

@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import NoReturn
 
 from accel_models import mmio_program
-from accel_models.mmio_program import Program, ProgramCommand, ProgramError, describe, execute, format_program
+from accel_models.mmio_program import Port, Program, ProgramCommand, ProgramError, describe, execute, format_program
 from ila_lang import Machine
 
 from .config import INPUT_SIZE, KERNEL_SIZE, OUTPUT_SIZE, channel_word
@@ -37,6 +37,8 @@ from .layout import (
 )
 from .model import options_of
 from .options import HlscnnOptions
+
+PORT = Port("top_slave_if_wr", "top_slave_if_rd", "top_slave_addr_in", "top_slave_data_in")
 
 _OFFSET = 0xFFFFFF
 _PARTITIONS = (0, HOST_BASE >> 24)  # values of addr[31:24]
@@ -98,7 +100,7 @@ def run(program: Program, machine: Machine, *, must_start: bool = True) -> list[
             _check_convolution(number, machine, options)
 
     # no command runs while the next one comes
-    return execute(Program(program.commands, waits=False), machine, drive, _explain, check)
+    return execute(Program(program.commands, waits=False), machine, PORT.inputs, _explain, check)
 
 
 def _is_unused(command: ProgramCommand) -> bool:
@@ -112,16 +114,6 @@ def _triggers(command: ProgramCommand) -> bool:
     """Whether a command writes ConvTrigger."""
     offset = command.addr & _OFFSET
     return offset < CONFIG_BYTES and command.mode == "W" and (offset >> 2) % REGISTERS == Register.CONV_TRIGGER
-
-
-def drive(command: ProgramCommand) -> dict[str, int]:
-    """The inputs of the model for a write or a read."""
-    return {
-        "top_slave_if_wr": command.mode == "W",
-        "top_slave_if_rd": command.mode == "R",
-        "top_slave_addr_in": command.addr,
-        "top_slave_data_in": command.data,
-    }
 
 
 def _explain(number: int, command: ProgramCommand, machine: Machine, inputs: dict[str, int]) -> NoReturn:

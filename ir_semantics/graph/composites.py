@@ -5,7 +5,7 @@ Statistics are those of the population.  Sources: the ONNX operator specificatio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -203,28 +203,17 @@ def conv_transpose(b: Assembly, of: Sequence[int], a: Attributes) -> int:
     return b.add("conv", x, reversed_, groups=groups, strides=ones, dilations=dilations, pads=tuple(around))
 
 
-def _first_line(function: Callable[..., int]) -> str:
-    return (function.__doc__ or "").strip().splitlines()[0]
-
-
 COMPOSITES = (
-    composite("softmax", softmax, attributes="axis", doc=_first_line(softmax)),
-    composite("log_softmax", log_softmax, attributes="axis", doc=_first_line(log_softmax)),
-    composite("hardmax", hardmax, attributes="axis", doc=_first_line(hardmax)),
-    composite("batch_norm", batch_norm, arity=5, attributes="epsilon", doc=_first_line(batch_norm)),
-    composite("layer_norm", layer_norm, arity=range(1, 4), attributes="axes epsilon", doc=_first_line(layer_norm)),
-    composite("rms_norm", rms_norm, arity=range(1, 3), attributes="axes epsilon", doc=_first_line(rms_norm)),
-    composite("group_norm", group_norm, arity=3, attributes="groups epsilon", doc=_first_line(group_norm)),
-    composite("lrn", lrn, attributes="size alpha bias beta", doc=_first_line(lrn)),
-    composite("reduce_prod", reduce_prod, kinds="number", attributes="axes", doc=_first_line(reduce_prod)),
-    composite("cum_prod", cum_prod, kinds="number", attributes="axis", doc=_first_line(cum_prod)),
-    composite(
-        "conv_transpose",
-        conv_transpose,
-        arity=2,
-        kinds="number",
-        attributes="groups strides dilations pads",
-        doc=_first_line(conv_transpose),
-    ),
+    composite("softmax", softmax, attributes="axis"),
+    composite("log_softmax", log_softmax, attributes="axis"),
+    composite("hardmax", hardmax, attributes="axis"),
+    composite("batch_norm", batch_norm, arity=5, attributes="epsilon"),
+    composite("layer_norm", layer_norm, arity=range(1, 4), attributes="axes epsilon"),
+    composite("rms_norm", rms_norm, arity=range(1, 3), attributes="axes epsilon"),
+    composite("group_norm", group_norm, arity=3, attributes="groups epsilon"),
+    composite("lrn", lrn, attributes="size alpha bias beta"),
+    composite("reduce_prod", reduce_prod, kinds="number", attributes="axes"),
+    composite("cum_prod", cum_prod, kinds="number", attributes="axis"),
+    composite("conv_transpose", conv_transpose, arity=2, kinds="number", attributes="groups strides dilations pads"),
 )
 """The composite operators of this module."""

@@ -174,12 +174,16 @@ def tensor(
 
     ``attributes`` says how each is read, such as :func:`~ir_semantics.graph.ir.integers_of`.
     """
-    count = arity if isinstance(arity, range) else range(arity, arity + 1)
 
     def term(operands: Sequence[Tensor], values: Attributes) -> Tensor:
         return definition(*operands, **{key: read(values, key) for key, read in attributes.items()})
 
-    return register(Operator(name, doc, count, _KINDS[kinds], dtype, term=term, attributes=frozenset(attributes)))
+    named = frozenset(attributes)
+    return register(Operator(name, doc, _count(arity), _KINDS[kinds], dtype, term=term, attributes=named))
+
+
+def _count(arity: int | range) -> range:
+    return arity if isinstance(arity, range) else range(arity, arity + 1)
 
 
 def composite(
@@ -189,12 +193,15 @@ def composite(
     arity: int | range = 1,
     kinds: str = "float",
     attributes: str = "",
-    doc: str,
 ) -> Operator:
-    """Registers a composite operator, whose type is that of its graph; ``attributes`` are names, spaces in between."""
-    count = arity if isinstance(arity, range) else range(arity, arity + 1)
+    """Registers a composite operator, whose type is that of its graph; ``attributes`` are names, spaces in between.
+
+    Its doc is the first line of the function's.
+    """
+    doc = (expand.__doc__ or "").strip().splitlines()[0]
     named = frozenset(attributes.split())
-    return register(Operator(name, doc, count, _KINDS[kinds], _same_as_operand, expand=expand, attributes=named))
+    kind = _KINDS[kinds]
+    return register(Operator(name, doc, _count(arity), kind, _same_as_operand, expand=expand, attributes=named))
 
 
 def host(
@@ -209,9 +216,10 @@ def host(
     dtype: Callable[[Types, Attributes], str] = _same_as_operand,
 ) -> Operator:
     """Registers a host operator, with attributes as for a composite."""
-    count = arity if isinstance(arity, range) else range(arity, arity + 1)
     named = frozenset(attributes.split())
-    return register(Operator(name, doc, count, _KINDS[kinds], dtype, shape=shape, function=function, attributes=named))
+    return register(
+        Operator(name, doc, _count(arity), _KINDS[kinds], dtype, shape=shape, function=function, attributes=named)
+    )
 
 
 def applied(operator: Operator, operands: Sequence[Tensor], attributes: Attributes) -> Tensor:

@@ -120,6 +120,7 @@ class _Layer:
 
 
 def _lstm(b: Assembly, of: Sequence[int], a: Attributes) -> int:
+    """A long short-term memory: i, f, o = sigmoid(...), c' = f * c + i * tanh(...), h' = o * tanh(c')."""
     layer = _Layer(b, of, a, 4)
     h, c, p = of[4:7]
 
@@ -140,6 +141,7 @@ def _lstm(b: Assembly, of: Sequence[int], a: Attributes) -> int:
 
 
 def _gru(b: Assembly, of: Sequence[int], a: Attributes) -> int:
+    """A gated recurrent unit: z, r = sigmoid(...), n = tanh(... r ...), h' = (1 - z) * n + z * h."""
     layer = _Layer(b, of, a, 3)
 
     def step(t: int, states: list[int]) -> list[int]:
@@ -159,6 +161,7 @@ def _gru(b: Assembly, of: Sequence[int], a: Attributes) -> int:
 
 
 def _rnn(b: Assembly, of: Sequence[int], a: Attributes) -> int:
+    """A recurrent layer: h' = tanh(W x + R h + bias)."""
     layer = _Layer(b, of, a, 1)
 
     def step(t: int, states: list[int]) -> list[int]:
@@ -170,22 +173,8 @@ def _rnn(b: Assembly, of: Sequence[int], a: Attributes) -> int:
 _COMMON = "reverse activations clip output lengths"
 
 RECURRENT = (
-    composite(
-        "lstm",
-        _lstm,
-        arity=range(7, 9),
-        attributes=f"{_COMMON} input_forget",
-        doc="A long short-term memory: i, f, o = sigmoid(...), c' = f * c + i * tanh(...), h' = o * tanh(c').",
-    ),
-    composite(
-        "gru",
-        _gru,
-        arity=range(5, 7),
-        attributes=f"{_COMMON} linear_before_reset",
-        doc="A gated recurrent unit: z, r = sigmoid(...), n = tanh(... r ...), h' = (1 - z) * n + z * h.",
-    ),
-    composite(
-        "rnn", _rnn, arity=range(5, 7), attributes=_COMMON, doc="A recurrent layer: h' = tanh(W x + R h + bias)."
-    ),
+    composite("lstm", _lstm, arity=range(7, 9), attributes=f"{_COMMON} input_forget"),
+    composite("gru", _gru, arity=range(5, 7), attributes=f"{_COMMON} linear_before_reset"),
+    composite("rnn", _rnn, arity=range(5, 7), attributes=_COMMON),
 )
 """The recurrent layers."""

@@ -18,9 +18,9 @@ from accel_models.flexasr.driver import program_file, setup_commands
 from accel_models.flexasr.layout import LANES, LARGE_BASE, PE_COUNT, Region, Start, register_address
 from accel_models.flexasr.model import flexasr
 from accel_models.flexasr.options import RECORDED_SIMULATOR, FlexAsrOptions
-from accel_models.flexasr.program import parse_program, run
+from accel_models.flexasr.program import PORT, parse_program, run
 from accel_models.flexasr.units.gb_control import Mode
-from accel_models.mmio_program import ProgramError
+from accel_models.mmio_program import ProgramCommand, ProgramError
 from ila_lang import Machine
 
 from .finding import Finding, NotFound, require, table
@@ -47,7 +47,7 @@ class Setup:
         }
         return [
             *setup_commands(self.registers, memories),
-            {"if_axi_wr": 1, "if_axi_rd": 0, "addr_in": register_address(Region.START, self.start), "data_in": 1},
+            PORT.inputs(ProgramCommand("W", register_address(Region.START, self.start), 1)),
         ]
 
 
@@ -107,11 +107,8 @@ def _find(strategy: st.SearchStrategy[Setup], other: FlexAsrOptions, examples: i
 
 def program_text(setup: Setup, other: FlexAsrOptions) -> str:
     """The program file of a setup, which reads the vectors that differ in the end."""
-    reads = [
-        {"if_axi_wr": 0, "if_axi_rd": 1, "addr_in": LARGE_BASE + LANES * vector, "data_in": 0}
-        for vector in differing(setup, other)
-    ]
-    return program_file([*setup.commands(), *reads])
+    reads = (ProgramCommand("R", LARGE_BASE + LANES * vector) for vector in differing(setup, other))
+    return program_file([*setup.commands(), *map(PORT.inputs, reads)])
 
 
 def replayed(setup: Setup, other: FlexAsrOptions) -> list[tuple[int, int, int]]:

@@ -28,7 +28,7 @@ from accel_models.hlscnn.layout import (
 )
 from accel_models.hlscnn.model import hlscnn
 from accel_models.hlscnn.options import HlscnnOptions
-from accel_models.hlscnn.program import drive
+from accel_models.hlscnn.program import PORT
 from accel_models.mmio_program import ProgramCommand
 from ila_lang import Machine
 from rewrites.mappings.hlscnn.operations import packed
@@ -200,7 +200,7 @@ def run_layer(
         memory.clear()
     machine.values.update({name: machine.ila.inits.get(name, 0) for name in machine.values})
     for command in program_of(layer, options, old, driver):
-        machine.step(drive(command))
+        machine.step(PORT.inputs(command))
     first = (_OUTPUTS - SPAD1_BASE) // 2
     count = LANES * _size(layer, options)
     words = ((address - first, word) for address, word in machine.memories["scratch_pad_1"].items() if word)
@@ -220,7 +220,7 @@ def replayed(
     for entry in range(_size(layer, options)):
         commands.append(ProgramCommand("R", HOST_BASE + _OUTPUTS + ENTRY_BYTES * entry))
     for command in commands:
-        machine.step(drive(command))
+        machine.step(PORT.inputs(command))
         if command.mode == "R":
             words.append(machine.values["data_out"])
     lanes = {

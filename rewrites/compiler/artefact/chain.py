@@ -13,7 +13,7 @@ from ir_semantics.graph.types import TensorType
 from rewrites.egraph import Explanation, Rule, RuleApplication, Substitution, Symbol, Term, term
 from rewrites.egraph.explanation import Chain, Congruence, Line
 
-from .errors import ArtefactError, field, items, natural, record, text
+from .errors import ArtefactError, field, items, natural, parts, record, text
 from .graphs import attribute_json, attribute_value, attributes_json, attributes_value, type_json, type_value
 
 MOST_TERMS = 1 << 22
@@ -94,9 +94,8 @@ def chain_value(where: str, value: object) -> dict[str, Explanation]:
     terms = _terms(f"{where}: terms", content["terms"])
     rules = []
     for item in items(f"{where}: rules", content["rules"]):
-        if len(items(f"{where}: a rule", item)) != 2:
-            raise ArtefactError(f"{where}: a rule must have a name and a certificate, not {item!r:.60}")
-        rules.append(Rule(text(f"{where}: a rule", item[0]), text(f"{where}: a certificate", item[1])))
+        name, certificate = parts(f"{where}: a rule", item, 2, "have a name and a certificate")
+        rules.append(Rule(text(f"{where}: a rule", name), text(f"{where}: a certificate", certificate)))
     explanations = {}
     for name, document in field(f"{where}: outputs", content["outputs"], dict, "an object").items():
         place = f"{where}: output {name}"
@@ -120,12 +119,10 @@ def _terms(where: str, value: object) -> list[Term]:
     terms: list[Term] = []
     for number, item in enumerate(entries):
         place = f"{where}: {number}"
-        parts = items(place, item)
-        if len(parts) != 4:
-            raise ArtefactError(f"{place} must be operator, attributes, type and operands, not {item!r:.60}")
-        symbol = Symbol(text(place, parts[0]), attributes_value(place, parts[1]), type_value(place, parts[2]))
-        operands = [terms[natural(f"{place}: an operand", o, number)] for o in items(place, parts[3])]
-        terms.append(term(symbol, operands))
+        operator, attributes, of, operands = parts(place, item, 4, "be operator, attributes, type and operands")
+        symbol = Symbol(text(place, operator), attributes_value(place, attributes), type_value(place, of))
+        below = [terms[natural(f"{place}: an operand", o, number)] for o in items(place, operands)]
+        terms.append(term(symbol, below))
     return terms
 
 
@@ -159,7 +156,6 @@ def _value(where: str, value: object) -> Any:
 def _links(where: str, value: object, below: int) -> Chain:
     links = []
     for item in items(where, value):
-        if len(items(where, item)) != 2:
-            raise ArtefactError(f"{where} must be of lines and directions, not {item!r:.60}")
-        links.append((natural(where, item[0], below), field(where, item[1], bool, "a direction, true or false")))
+        line, forwards = parts(where, item, 2, "be of lines and directions")
+        links.append((natural(where, line, below), field(where, forwards, bool, "a direction, true or false")))
     return tuple(links)

@@ -39,6 +39,13 @@ def items(where: str, value: object) -> list[Any]:
     return field(where, value, list, "a list")
 
 
+def parts(where: str, value: object, count: int, form: str) -> list[Any]:
+    """A list of so many values, which must ``form`` in words; raises ArtefactError otherwise."""
+    if len(items(where, value)) != count:
+        raise ArtefactError(f"{where} must {form}, not {value!r:.60}")
+    return items(where, value)
+
+
 def text(where: str, value: object) -> str:
     """A text; raises ArtefactError otherwise."""
     return field(where, value, str, "a text")

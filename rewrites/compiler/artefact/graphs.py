@@ -14,7 +14,7 @@ from ir_semantics.graph.build import MOST_NODES, result_type
 from ir_semantics.graph.ir import Attribute, Graph, Named, Node
 from ir_semantics.graph.types import MOST_ELEMENTS, MOST_RANK, Array, GraphError, TensorType, type_of
 
-from .errors import ArtefactError, field, items, natural, record, text
+from .errors import ArtefactError, field, items, natural, parts, record, text
 
 _DEPTH = 8  # how deep tuples of attributes are nested
 
@@ -65,14 +65,12 @@ def type_json(of: TensorType) -> list[Any]:
 
 def type_value(where: str, value: object) -> TensorType:
     """A type from JSON; raises ArtefactError for other values."""
-    parts = items(where, value)
-    if len(parts) != 2:
-        raise ArtefactError(f"{where} must be a type: element type and extents, not {value!r:.60}")
-    extents = items(where, parts[1])
+    dtype, shape = parts(where, value, 2, "be a type: element type and extents")
+    extents = items(where, shape)
     if len(extents) > MOST_RANK:
         raise ArtefactError(f"{where} must have at most {MOST_RANK} axes, not {len(extents)}")
     try:
-        return TensorType(text(where, parts[0]), tuple(natural(where, e, MOST_ELEMENTS + 1) for e in extents))
+        return TensorType(text(where, dtype), tuple(natural(where, e, MOST_ELEMENTS + 1) for e in extents))
     except GraphError as error:
         raise ArtefactError(f"{where}: {error}") from error
 
