@@ -8,8 +8,9 @@ bit, which none of the counterexamples depends on.
 from __future__ import annotations
 
 import math
+from functools import partial
 
-from chc.scalar_rules.rule import RuleRow, ScalarRule, control, row, rules_on
+from chc.scalar_rules.rule import RuleRow, ScalarRule, control, rules_on
 from ir_semantics.scalars.concrete import evaluate
 from ir_semantics.scalars.formats import BINARY16, BINARY32, INTEGERS, REALS, integer
 from ir_semantics.scalars.terms import (
@@ -37,7 +38,10 @@ from ir_semantics.scalars.terms import (
     variable,
 )
 
-rule = rules_on(BINARY32)
+from .traps import but, wrong
+from .traps import trap as trap_on
+
+rule, trap = rules_on(BINARY32), partial(trap_on, usual=BINARY32)
 
 x, y, z = variable("x"), variable("y"), variable("z")
 a, b = variable("a"), variable("b")
@@ -46,10 +50,6 @@ a, b = variable("a"), variable("b")
 def _f32(value: float) -> float:
     """The nearest number of binary32."""
     return float(evaluate(cast(constant(value, REALS), BINARY32), {}))
-
-
-def _over_reals(row: str, left: Scalar, right: Scalar, condition: Scalar = TRUE) -> ScalarRule:
-    return rule(row, left, right, REALS, condition=condition)
 
 
 def _softmax() -> tuple[Scalar, Scalar]:
@@ -94,130 +94,92 @@ _prelu, _prelu_max = select(x >= 0, x, a * x), maximum(x, a * x)
 _prelu_condition = (a <= 1) & is_finite(a) & is_finite(x)
 
 ROWS: tuple[RuleRow, ...] = (
-    row(
-        "F1",
-        rule("F1", x + 0, x, BINARY32, {"x": -0.0}),
-        rule("F1", x + constant(-0.0), x),
-        rule("F1", x + 0, x, zero_signs=False),
-    ),
-    row("F3", rule("F3", x - x, 0, BINARY32, {"x": math.inf}), rule("F3", x - x, 0, condition=is_finite(x))),
-    row(
+    trap("F1", wrong(x + 0, x, {"x": -0.0}), but(left=x + constant(-0.0)), but(zero_signs=False)),
+    trap("F3", wrong(x - x, 0, {"x": math.inf}), but(is_finite(x))),
+    trap(
         "F5",
-        rule("F5", maxnum(x, constant(-math.inf)), x, BINARY32, {"x": math.nan}, source="MLIR #114594"),
-        rule("F5", maximum(x, constant(-math.inf)), x),
+        wrong(maxnum(x, constant(-math.inf)), x, {"x": math.nan}, source="MLIR #114594"),
+        but(left=maximum(x, constant(-math.inf))),
     ),
-    row(
+    trap(
         "F7",
-        rule("F7", _greater, _turned, BINARY32, {"x": math.nan, "y": 1.0}),
-        rule("F7", _greater, _turned, condition=_no_nan, zero_signs=False),
-        still_wrong=(rule("F7", _greater, _turned, BINARY32, {"x": -0.0, "y": 0.0}, condition=_no_nan),),
+        wrong(_greater, _turned, {"x": math.nan, "y": 1.0}),
+        but(_no_nan, zero_signs=False),
+        still_wrong=[but(_no_nan, {"x": -0.0, "y": 0.0})],
         note="Without NaN the sign of zero still depends on the order.",
     ),
-    row(
-        "F9",
-        rule("F9", log(exp(x)), x, BINARY32, {"x": 89.0}, source="XLA #42732"),
-        _over_reals("F9", log(exp(x)), x),
-    ),
-    row(
+    trap("F9", wrong(log(exp(x)), x, {"x": 89.0}, source="XLA #42732"), but(number=REALS)),
+    trap(
         "F11",
-        rule("F11", exp(a) * exp(b), exp(a + b), BINARY32, {"a": 100.0, "b": -100.0}),
-        _over_reals("F11", exp(a) * exp(b), exp(a + b)),
+        wrong(exp(a) * exp(b), exp(a + b), {"a": 100.0, "b": -100.0}),
+        but(number=REALS),
         note="Over the reals this is the functional equation that exp is assumed to satisfy.",
     ),
-    row(
-        "F13",
-        rule("F13", (x + y) + z, x + (y + z), BINARY32, {"x": _f32(1e20), "y": -_f32(1e20), "z": 1.0}),
-        _over_reals("F13", (x + y) + z, x + (y + z)),
-    ),
-    row(
+    trap("F13", wrong((x + y) + z, x + (y + z), {"x": _f32(1e20), "y": -_f32(1e20), "z": 1.0}), but(number=REALS)),
+    trap(
         "F15",
-        rule(
-            "F15",
-            a * x + b * x,
-            fma(a, x, b * x),
-            BINARY32,
-            {"a": _f32(1e20), "b": -_f32(1e20), "x": _f32(1e10)},
-            source="XLA #41579",
+        wrong(
+            a * x + b * x, fma(a, x, b * x), {"a": _f32(1e20), "b": -_f32(1e20), "x": _f32(1e10)}, source="XLA #41579"
         ),
-        _over_reals("F15", a * x + b * x, fma(a, x, b * x)),
+        but(number=REALS),
     ),
-    row(
-        "F17",
-        rule("F17", 1 / (1 / x), x, BINARY32, {"x": _f32(1e-40)}),
-        _over_reals("F17", 1 / (1 / x), x, ~x.equals(0)),
-    ),
-    row(
+    trap("F17", wrong(1 / (1 / x), x, {"x": _f32(1e-40)}), but(~x.equals(0), number=REALS)),
+    trap(
         "F19",
-        rule("F19", pow_(x, 0.5), sqrt(x), BINARY32, {"x": -0.0}, {"x": -math.inf}),
-        _over_reals("F19", pow_(x, 0.5), sqrt(x), x > 0),
+        wrong(pow_(x, 0.5), sqrt(x), {"x": -0.0}, {"x": -math.inf}),
+        but(x > 0, number=REALS),
         note="Correctly rounded functions of equal reals are equal, so the repair holds for positive floats too.",
     ),
-    row(
-        "F21",
-        rule("F21", -(a - b), b - a, BINARY32, {"a": 1.0, "b": 1.0}),
-        rule("F21", -(a - b), b - a, zero_signs=False),
-    ),
-    row(
+    trap("F21", wrong(-(a - b), b - a, {"a": 1.0, "b": 1.0}), but(zero_signs=False)),
+    trap(
         "F23",
-        rule("F23", ceil(x), trunc(x) + select(x > trunc(x), 1, 0), BINARY32, {"x": -0.25}, source="MLIR #218111"),
-        rule("F23", ceil(x), trunc(x) + select(x > trunc(x), 1, 0), zero_signs=False),
+        wrong(ceil(x), trunc(x) + select(x > trunc(x), 1, 0), {"x": -0.25}, source="MLIR #218111"),
+        but(zero_signs=False),
     ),
-    row(
+    trap(
         "F25",
-        rule("F25", _to_float_and_back, _n32, BINARY32, {"n": 16777217}),
-        rule("F25", _to_float_and_back, _n32, condition=(_n32 <= 2**24) & (constant(-(2**24), integer(32)) <= _n32)),
+        wrong(_to_float_and_back, _n32, {"n": 16777217}),
+        but((_n32 <= 2**24) & (constant(-(2**24), integer(32)) <= _n32)),
     ),
-    row(
+    trap(
         "F27",
-        rule("F27", _naive_softplus, _softplus, BINARY32, {"x": 100.0}),
-        _over_reals("F27", _naive_softplus, _softplus),
+        wrong(_naive_softplus, _softplus, {"x": 100.0}),
+        but(number=REALS),
         note="softplus is stated by its form without overflow.",
     ),
-    row(
+    trap(
         "F29",
-        rule("F29", _after, _before, BINARY32, {"x": 0.0, "y": 200.0}),
-        _over_reals("F29", _after, _before),
+        wrong(_after, _before, {"x": 0.0, "y": 200.0}),
+        but(number=REALS),
         note="For the first of two numbers, with the largest one subtracted as implementations do.",
     ),
-    row(
+    trap(
         "F31",
-        rule("F31", _narrow_mean, _wide_mean, BINARY32, dict.fromkeys(("x0", "x1", "x2", "x3"), 30000.0)),
+        wrong(_narrow_mean, _wide_mean, dict.fromkeys(("x0", "x1", "x2", "x3"), 30000.0)),
         _finite_mean(),
         note="The repair proved is that the wider sum does not overflow; the two means still round differently.",
     ),
-    row(
-        "F33",
-        rule("F33", select(x > 0, x, 0), relu(x), BINARY32, {"x": math.nan}),
-        rule("F33", select(x > 0, x, 0), relu(x), condition=~is_nan(x)),
-    ),
-    row(
-        "F35",
-        rule("F35", x * x >= 0, TRUE, BINARY32, {"x": math.nan}),
-        rule("F35", x * x >= 0, TRUE, condition=~is_nan(x)),
-    ),
-    row(
+    trap("F33", wrong(select(x > 0, x, 0), relu(x), {"x": math.nan}), but(~is_nan(x))),
+    trap("F35", wrong(x * x >= 0, TRUE, {"x": math.nan}), but(~is_nan(x))),
+    trap(
         "C1",
-        rule("C1", _inner, _outer, BINARY32, {"x": 2.0, "a": 3.0, "b": 1.0}, source="MLIR #57095"),
-        rule("C1", _inner, _outer, condition=a <= b, zero_signs=False),
-        _over_reals("C1", _inner, _outer, a <= b),
-        still_wrong=(rule("C1", _inner, _outer, BINARY32, {"x": -1.0, "a": 0.0, "b": -0.0}, condition=a <= b),),
+        wrong(_inner, _outer, {"x": 2.0, "a": 3.0, "b": 1.0}, source="MLIR #57095"),
+        but(a <= b, zero_signs=False),
+        but(a <= b, number=REALS),
+        still_wrong=[but(a <= b, {"x": -1.0, "a": 0.0, "b": -0.0})],
         note="0 <= -0 holds, so with floats the sign of zero still depends on the order.",
     ),
-    row(
+    trap(
         "C3",
-        rule("C3", -clamp(x, 0, 1), clamp(-x, constant(-0.0), -1), BINARY32, {"x": 0.5}),
-        rule("C3", -clamp(x, 0, 1), clamp(-x, -1, constant(-0.0))),
+        wrong(-clamp(x, 0, 1), clamp(-x, constant(-0.0), -1), {"x": 0.5}),
+        but(right=clamp(-x, -1, constant(-0.0))),
     ),
-    row(
-        "C5",
-        rule("C5", relu(a + b), relu(a) + relu(b), BINARY32, {"a": -1.0, "b": 1.0}),
-        rule("C5", relu(a + b), relu(a) + relu(b), condition=(a >= 0) & (b >= 0)),
-    ),
-    row(
+    trap("C5", wrong(relu(a + b), relu(a) + relu(b), {"a": -1.0, "b": 1.0}), but((a >= 0) & (b >= 0))),
+    trap(
         "C19",
-        rule("C19", _prelu, _prelu_max, BINARY32, {"x": 2.0, "a": 1.5}),
-        rule("C19", _prelu, _prelu_max, condition=_prelu_condition, zero_signs=False),
-        still_wrong=(rule("C19", _prelu, _prelu_max, BINARY32, {"x": math.inf, "a": 0.0}, condition=a <= 1),),
+        wrong(_prelu, _prelu_max, {"x": 2.0, "a": 1.5}),
+        but(_prelu_condition, zero_signs=False),
+        still_wrong=[but(a <= 1, {"x": math.inf, "a": 0.0})],
         note="a <= 1 is not enough for floats: 0 * inf is NaN, and the sign of zero changes.",
     ),
     control("x + (-0.0)", rule("control", x + constant(-0.0), x)),
@@ -225,7 +187,6 @@ ROWS: tuple[RuleRow, ...] = (
     control("sums and products commute", rule("control", x + y, y + x), rule("control", x * y, y * x)),
     control("relu and maximum commute", rule("control", relu(maximum(x, y)), maximum(relu(x), relu(y)))),
     control(
-        "full expansion of zero points",
-        rule("control", (x - a) * (y - b), x * y - b * x - a * y + a * b, INTEGERS),
+        "full expansion of zero points", rule("control", (x - a) * (y - b), x * y - b * x - a * y + a * b, INTEGERS)
     ),
 )

@@ -7,16 +7,21 @@ searched in :mod:`rewrites.findings`.
 
 from __future__ import annotations
 
+from functools import partial
+
 from accel_models.hlscnn.options import HlscnnOptions
 from chc.scalar_rules.formats import hlscnn_output, hlscnn_product
-from chc.scalar_rules.rule import RuleRow, row, rules_on
+from chc.scalar_rules.rule import RuleRow
 from ir_semantics.scalars.formats import INTEGERS, integer
 from ir_semantics.scalars.terms import Scalar, all_of, cast, clamp, constant, divide_floor, variable
+
+from .traps import but, wrong
+from .traps import trap as trap_on
 
 INT8, INT16, INT32 = (integer(w) for w in (8, 16, 32))
 PAD = integer(4, signed=False)
 """The fields of VTA's LOAD for padding (VTA ISA, ``VTA_MEMOP_PAD_BIT_WIDTH``)."""
-rule = rules_on(INTEGERS)
+trap = partial(trap_on, usual=INTEGERS)
 
 _acc = variable("acc", INT32)
 _imm, _pad = variable("c", INT32), variable("p", integer(8, signed=False))
@@ -38,59 +43,47 @@ _saturated = cast(cast(_acc, integer(8, overflow="saturate")), INT8)
 _immediate = _acc + cast(cast(_imm, INT16), INT32)
 
 ROWS: tuple[RuleRow, ...] = (
-    row(
+    trap(
         "H3",
-        rule("H3", _kept, _saturated, INT32, {"acc": 200}),
-        rule("H3", _kept, _saturated, INT32, condition=(constant(-128, INT32) <= _acc) & (_acc <= 127)),
-        rule("H3", cast(clamp(_acc, -128, 127), INT8), _saturated, INT32),
+        wrong(_kept, _saturated, {"acc": 200}, number=INT32),
+        but((constant(-128, INT32) <= _acc) & (_acc <= 127)),
+        but(left=cast(clamp(_acc, -128, 127), INT8)),
         note="VTA's STORE keeps the low bits; MIN and MAX before it saturate.",
     ),
-    row(
+    trap(
         "H5",
-        rule("H5", _immediate, _acc + _imm, INT32, {"acc": 0, "c": 40000}),
-        rule("H5", _immediate, _acc + _imm, INT32, condition=(constant(-32768, INT32) <= _imm) & (_imm <= 32767)),
+        wrong(_immediate, _acc + _imm, {"acc": 0, "c": 40000}, number=INT32),
+        but((constant(-32768, INT32) <= _imm) & (_imm <= 32767)),
         note="VTA's immediate has 16 bits.",
     ),
-    row(
+    trap(
         "H7",
-        rule("H7", cast(cast(_pad, PAD), _pad.format), _pad, _pad.format, {"p": 16}),
-        rule("H7", cast(cast(_pad, PAD), _pad.format), _pad, _pad.format, condition=_pad <= 15),
+        wrong(cast(cast(_pad, PAD), _pad.format), _pad, {"p": 16}, number=_pad.format),
+        but(_pad <= 15),
         note="VTA's fields for padding have 4 bits.",
     ),
-    row(
+    trap(
         "H11",
-        rule(
-            "H11",
-            _y * _w + _x,
-            _y * (_left + _w + _right) + _left + _x,
-            INTEGERS,
-            {"x": 0, "y": 1, "w": 1, "left": 1, "right": 0},
-        ),
-        rule(
-            "H11",
-            _y * _w + _x,
-            _y * (_left + _w + _right) + _left + _x,
-            INTEGERS,
-            condition=_left.equals(0) & _right.equals(0),
-        ),
+        wrong(_y * _w + _x, _y * (_left + _w + _right) + _left + _x, {"x": 0, "y": 1, "w": 1, "left": 1, "right": 0}),
+        but(_left.equals(0) & _right.equals(0)),
         note="The published ILA of VTA places a row's elements as if there were no pads; the hardware adds them.",
     ),
-    row(
+    trap(
         "H15",
-        rule("H15", _once, _per_tap, _p.format),
-        rule("H15", _once, _per_tap, _p.format, condition=_whole(_p, _q, _r)),
+        wrong(_once, _per_tap, number=_p.format),
+        but(_whole(_p, _q, _r)),
         note="HLSCNN rounds the partial sum to 16 bits after every tap. It holds where no product needs rounding.",
     ),
-    row(
+    trap(
         "H19",
-        rule("H19", _k - 1 - _n, _n, INTEGERS, {"k": 3, "n": 0}),
-        rule("H19", _k - 1 - _n, _n, INTEGERS, condition=_k.equals(_n * 2 + 1)),
+        wrong(_k - 1 - _n, _n, {"k": 3, "n": 0}),
+        but(_k.equals(_n * 2 + 1)),
         note="The DPU's field for padding at the end holds k - 1 less the number of padded elements.",
     ),
-    row(
+    trap(
         "H21",
-        rule("H21", _wrapped, _i, INTEGERS, {"i": 2048, "size": 2048}),
-        rule("H21", _wrapped, _i, INTEGERS, condition=(constant(0, INTEGERS) <= _i) & (_i < _size)),
+        wrong(_wrapped, _i, {"i": 2048, "size": 2048}),
+        but((constant(0, INTEGERS) <= _i) & (_i < _size)),
         note="An index beyond a scratchpad of VTA begins again in one design, and reads what lies behind in another.",
     ),
 )

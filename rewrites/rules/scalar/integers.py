@@ -7,6 +7,7 @@ signed and wrap, unless a rule says otherwise.
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 
 from accel_models.hlscnn.options import HlscnnOptions
 from chc.scalar_rules.formats import ADAPTIVFLOAT, hlscnn_output, hlscnn_psum
@@ -27,10 +28,13 @@ from ir_semantics.scalars.terms import (
     variable,
 )
 
+from .traps import but, wrong
+from .traps import trap as trap_on
+
 INT2, INT8, INT16, INT32 = (integer(w) for w in (2, 8, 16, 32))
 UINT8, UINT16 = integer(8, signed=False), integer(16, signed=False)
 SATURATING = integer(8, overflow="saturate")
-rule = rules_on(INT8)
+rule, trap = rules_on(INT8), partial(trap_on, usual=INT8)
 
 x, y, z, w, s = (variable(n) for n in "xyzws")
 a, b = variable("a"), variable("b")
@@ -82,151 +86,105 @@ _af, _ag, _ah = _typed("x y z", ADAPTIVFLOAT)
 _wide_clamp = cast(clamp(cast(_i8 + 10, INT16), 10, 137), INT8)
 
 ROWS: tuple[RuleRow, ...] = (
-    row(
-        "I1",
-        rule("I1", divide_toward_zero(_i8 * 2, 2), _i8, INT8, {"x": 64}),
-        rule("I1", divide_toward_zero(_i8 * 2, 2), _i8, condition=_fits(_i8 * 2)),
-    ),
-    row(
-        "I3",
-        rule("I3", divide_toward_zero(x, 2), x >> 1, INT8, {"x": -1}),
-        rule("I3", divide_toward_zero(x, 2), x >> 1, condition=x >= 0),
-        rule("I3", divide_floor(x, 2), x >> 1),
-    ),
-    row("I5", rule("I5", abs_(x) >= 0, TRUE, INT8, {"x": -128}), rule("I5", abs_(x) >= 0, TRUE, SATURATING)),
-    row(
+    trap("I1", wrong(divide_toward_zero(_i8 * 2, 2), _i8, {"x": 64}), but(_fits(_i8 * 2))),
+    trap("I3", wrong(divide_toward_zero(x, 2), x >> 1, {"x": -1}), but(x >= 0), but(left=divide_floor(x, 2))),
+    trap("I5", wrong(abs_(x) >= 0, TRUE, {"x": -128}), but(number=SATURATING)),
+    trap(
         "I7",
-        rule("I7", _less, _moved, INT8, {"x": 127, "c1": 1, "c2": 0}),
-        rule("I7", _less, _moved, condition=_fits(_i8 + _c1) & _fits(_c2 - _c1)),
-        still_wrong=(rule("I7", _less, _moved, condition=_fits(_i8 + _c1)),),
+        wrong(_less, _moved, {"x": 127, "c1": 1, "c2": 0}),
+        but(_fits(_i8 + _c1) & _fits(_c2 - _c1)),
+        still_wrong=[but(_fits(_i8 + _c1))],
         note="That x + c1 does not wrap is not enough; c2 - c1 must not wrap either.",
     ),
-    row(
+    trap(
         "I9",
-        rule("I9", 2 * (a + b), 2 * a + 2 * b, SATURATING, {"a": 100, "b": -90}),
-        rule("I9", 2 * (a + b), 2 * a + 2 * b, INT8),
+        wrong(2 * (a + b), 2 * a + 2 * b, {"a": 100, "b": -90}, number=SATURATING),
+        but(number=INT8),
         note="Numbers that wrap distribute.",
     ),
-    row(
+    trap(
         "I11",
-        rule("I11", cast(clamp(_long, -128, 127), INT8), clamp(cast(_long, INT8), -128, 127), INT32, {"x": 300}),
-        rule(
-            "I11",
-            cast(clamp(_long, -128, 127), INT8),
-            clamp(cast(_long, INT8), -128, 127),
-            INT32,
-            condition=_in_int8[2],
-        ),
+        wrong(cast(clamp(_long, -128, 127), INT8), clamp(cast(_long, INT8), -128, 127), {"x": 300}, number=INT32),
+        but(_in_int8[2]),
     ),
-    row(
+    trap(
         "I13",
-        rule("I13", (x + y) >> 1, (x >> 1) + (y >> 1), INT8, {"x": 1, "y": 1}),
-        rule(
-            "I13",
-            (_i8 + _c1) >> 1,
-            (_i8 >> 1) + (_c1 >> 1),
-            condition=((_i8 >> 1) << 1).equals(_i8) & _fits(_i8 + _c1),
-        ),
+        wrong((x + y) >> 1, (x >> 1) + (y >> 1), {"x": 1, "y": 1}),
+        but(((_i8 >> 1) << 1).equals(_i8) & _fits(_i8 + _c1), left=(_i8 + _c1) >> 1, right=(_i8 >> 1) + (_c1 >> 1)),
     ),
-    row(
-        "I15",
-        rule("I15", (_i8 << 1) >> 1, _i8, INT8, {"x": 64}),
-        rule("I15", (_i8 << 1) >> 1, _i8, condition=_fits(_i8 << 1)),
-    ),
-    row(
+    trap("I15", wrong((_i8 << 1) >> 1, _i8, {"x": 64}), but(_fits(_i8 << 1))),
+    trap(
         "I17",
-        rule("I17", _average(_average(_u, _v), _t), _average(_u, _average(_v, _t)), UINT8, {"u": 0, "v": 1, "t": 2}),
-        rule("I17", _average(_u, _v), _average(_v, _u), UINT8),
+        wrong(_average(_average(_u, _v), _t), _average(_u, _average(_v, _t)), {"u": 0, "v": 1, "t": 2}, number=UINT8),
+        but(left=_average(_u, _v), right=_average(_v, _u)),
         note="It commutes.",
     ),
-    row(
+    trap(
         "I19",
-        rule("I19", divide_toward_zero(x + 2, 2), divide_toward_zero(x, 2) + 1, INTEGERS, {"x": -1}),
-        rule("I19", divide_floor(x + 2, 2), divide_floor(x, 2) + 1, INTEGERS),
-        rule("I19", divide_floor(_i8 + 2, 2), divide_floor(_i8, 2) + 1, condition=_fits(_i8 + 2)),
-        still_wrong=(rule("I19", divide_floor(x + 2, 2), divide_floor(x, 2) + 1, INT8),),
+        wrong(divide_toward_zero(x + 2, 2), divide_toward_zero(x, 2) + 1, {"x": -1}, number=INTEGERS),
+        but(left=divide_floor(x + 2, 2), right=divide_floor(x, 2) + 1),
+        but(_fits(_i8 + 2), left=divide_floor(_i8 + 2, 2), right=divide_floor(_i8, 2) + 1, number=INT8),
+        still_wrong=[but(left=divide_floor(x + 2, 2), right=divide_floor(x, 2) + 1, number=INT8)],
         note="In machine integers x + 2 must not wrap.",
     ),
-    row(
+    trap(
         "I21",
-        rule("I21", _halved(_halved(_long, 1), 1), _halved(_long, 2), INT32, {"x": 1}),
-        rule("I21", (_long >> 1) >> 1, _long >> 2, INT32),
+        wrong(_halved(_halved(_long, 1), 1), _halved(_long, 2), {"x": 1}, number=INT32),
+        but(left=(_long >> 1) >> 1, right=_long >> 2),
         note="Rounding down twice is rounding down once.",
     ),
-    row(
+    trap(
         "I23",
-        rule("I23", constant(0), (constant(0) - z) * w, INT32, {"z": 10, "w": 3}),
-        rule("I23", constant(0), (z - z) * w, INT32),
+        wrong(constant(0), (constant(0) - z) * w, {"z": 10, "w": 3}, number=INT32),
+        but(right=(z - z) * w),
         note="What a padded cell adds to a sum: nothing, against the code 0 with zero point z and weight w.",
     ),
-    row(
+    trap(
         "I25",
-        rule("I25", _u < _v, _u - _v < 0, UINT8, {"u": 0, "v": 2}),
-        rule("I25", _u < _v, cast(_u, INT16) - cast(_v, INT16) < 0, UINT8),
+        wrong(_u < _v, _u - _v < 0, {"u": 0, "v": 2}, number=UINT8),
+        but(right=cast(_u, INT16) - cast(_v, INT16) < 0),
     ),
-    row(
+    trap(
         "I27",
-        rule(
-            "I27",
+        wrong(
             cast(_p + _q, _stored),
             cast(_p, _stored) + cast(_q, _stored),
-            hlscnn_psum(HlscnnOptions()),
             {"p": Fraction(1, 256), "q": Fraction(1, 256)},
+            number=_p.format,
         ),
-        rule(
-            "I27",
-            cast(_p + _q, _stored),
-            cast(_p, _stored) + cast(_q, _stored),
-            hlscnn_psum(HlscnnOptions()),
-            condition=cast(cast(_p, _stored), hlscnn_psum(HlscnnOptions())).equals(_p),
-        ),
+        but(cast(cast(_p, _stored), _p.format).equals(_p)),
         note="HLSCNN's formats: 16 fraction bits are rounded to 7, half up. It holds where one summand has 7.",
     ),
-    row(
+    trap(
         "I29",
-        rule("I29", _leaky, _tenth, INT32, {"x": -125}, condition=_in_int8[2]),
-        rule("I29", _leaky, _tenth, INT32, condition=(constant(0, INT32) <= _long) & (_long <= 63)),
+        wrong(_leaky, _tenth, {"x": -125}, number=INT32, condition=_in_int8[2]),
+        but((constant(0, INT32) <= _long) & (_long <= 63)),
     ),
-    row(
-        "I31",
-        rule("I31", cast(_i8, INT16), cast(_u8, INT16), INT8, {"x": -1}),
-        rule("I31", cast(_i8, INT16), cast(_u8, INT16), condition=_i8 >= 0),
-    ),
-    row(
+    trap("I31", wrong(cast(_i8, INT16), cast(_u8, INT16), {"x": -1}), but(_i8 >= 0)),
+    trap(
         "I33",
-        rule("I33", maximum(cast(_m, INT8), cast(_n, INT8)), cast(maximum(_m, _n), INT8), INT16, {"m": 200, "n": 100}),
-        rule(
-            "I33",
-            maximum(cast(_m, INT8), cast(_n, INT8)),
-            cast(maximum(_m, _n), INT8),
-            INT16,
-            condition=all_of(_in_int8[:2]),
-        ),
+        wrong(maximum(cast(_m, INT8), cast(_n, INT8)), cast(maximum(_m, _n), INT8), {"m": 200, "n": 100}, number=INT16),
+        but(all_of(_in_int8[:2])),
     ),
-    row(
-        "I39",
-        rule("I39", clamp(_i8, 0, 127) + 10, _wide_clamp, INT8, {"x": 120}),
-        rule("I39", clamp(_i8, 0, 127) + 10, _wide_clamp, condition=_fits(_i8 + 10)),
-    ),
-    row(
+    trap("I39", wrong(clamp(_i8, 0, 127) + 10, _wide_clamp, {"x": 120}), but(_fits(_i8 + 10))),
+    trap(
         "I41",
-        rule(
-            "I41",
+        wrong(
             _grouped_left,
             _grouped_right,
-            INT2,
             {"x": 1, "c1": -2, "c2": -1},
+            number=INT2,
             left_defined=_left_fits,
             right_defined=_right_fits,
             source="MLIR #140328",
         ),
-        rule("I41", _grouped_left, _grouped_right, INT2, left_defined=_left_fits),
+        but(left_defined=_left_fits),
         note="An addition that must not overflow has no value where it does.",
     ),
-    row(
+    trap(
         "C17",
-        rule("C17", clamp(x, 0, 6), clamp(x, 0, 120), INT8, {"x": 100}),
-        rule("C17", clamp(x * s, 0, 6), s * clamp(x, 0, 6 / s), REALS, condition=s > 0),
+        wrong(clamp(x, 0, 6), clamp(x, 0, 120), {"x": 100}),
+        but(s > 0, left=clamp(x * s, 0, 6), right=s * clamp(x, 0, 6 / s), number=REALS),
         note="The code of 6 at scale 0.05 is 120.",
     ),
     row(
