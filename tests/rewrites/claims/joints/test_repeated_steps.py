@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from accel_models.flexasr.functions import eadd, emul, onex, sigmoid, tanh
+from accel_models.flexasr.numerics import adpfloat_to_fixed
 from chc.tensor_rules.refute import Counterexample
-from ila_lang import Expr, Kernel, const
+from ila_lang import Expr, Kernel, bv, const, primitive
 from ir_semantics.graph.ir import Attributes
 from ir_semantics.graph.operator import Assembly, Operator
 from ir_semantics.graph.types import TensorType
@@ -499,6 +500,29 @@ class _Ones:
 def test_a_joint_of_other_words_is_not_proved(changes: dict[str, Any]) -> None:
     verdict = decided(replace(GRU, **changes), flexasr.RECURRENT["gru"])
     assert verdict.status is Status.UNKNOWN, verdict.reason
+
+
+@primitive(bv(20), code=bv(8), bias=bv(3))
+def of_another_bias(code: Expr, bias: Expr) -> Expr:
+    return adpfloat_to_fixed(code, bias + 1)
+
+
+@primitive(bv(8), x=bv(20), bias=bv(3))
+def truncated(x: Expr, bias: Expr) -> Expr:
+    return x[19:12]
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"widen": of_another_bias}, "a number with the exponent"),
+        ({"narrow": truncated}, "on data has no real number"),
+        ({"hidden": ("bias_u", "bias_x", "bias_c")}, "a number with the exponent"),
+    ],
+)
+def test_states_in_another_format_are_not_proved(changes: dict[str, Any], reason: str) -> None:
+    verdict = decided(with_cell("lstm", **changes), flexasr.RECURRENT["lstm"])
+    assert verdict.status is Status.UNKNOWN and reason in verdict.reason, (verdict.status, verdict.reason)
 
 
 def test_a_layer_of_another_kind_is_not_proved() -> None:
