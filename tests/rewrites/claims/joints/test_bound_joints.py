@@ -80,6 +80,7 @@ def normalisation(
     epsilon: Callable[[float], float] = lambda e: e,
     affine: tuple[int, ...] = (1, 2),
     scaled: bool = True,
+    by_row: bool = False,
 ) -> Operator:
     """(x - mean) / sqrt(variance + epsilon) gamma + beta, written anew, with what may be wrong in it."""
 
@@ -106,7 +107,9 @@ def normalisation(
             deviation = b.add("add", b.add("sqrt", variance), more)
         result = b.add("div", from_mean if centred else of[0], over(deviation, 0))
         factor, offset = (of[n] for n in affine)
-        result = b.add("mul", result, over(factor, 1)) if scaled else result
+        if by_row:
+            factor = b.add("slice", factor, start=(0,), stop=(rows,), stride=(1,))
+        result = b.add("mul", result, over(factor, 0 if by_row else 1)) if scaled else result
         return b.add("add", result, over(offset, 1))
 
     return meaning(expand)
@@ -124,6 +127,7 @@ WRONG_OPERATORS: Mapping[str, Operator] = {
     "gamma and beta exchanged": normalisation(affine=(2, 1)),
     "gamma twice": normalisation(affine=(1, 1)),
     "no gamma": normalisation(scaled=False),
+    "gamma of another axis": normalisation(by_row=True),
     "twice epsilon": normalisation(epsilon=lambda e: 2 * e),
     "an epsilon of its own": normalisation(epsilon=lambda e: 1e-5),
     "no epsilon": normalisation(epsilon=lambda e: 0.0),
