@@ -291,7 +291,10 @@ class Kernel:
         use(variables_of(*self.on_done.values()), {})
         stray = next((name for name in used if name in bound), None)
         if stray is not None:
-            raise ValueError(f"Name {stray} in kernel {self.name} must be used inside of its scope only, not outside")
+            raise ValueError(
+                f"Name {stray} in kernel {self.name} must be used inside of its scope only, not outside; if a state or "
+                f"parameter {stray} is meant there, give the counter or register {stray} another name"
+            )
         return used
 
 

@@ -184,9 +184,18 @@ class Program:
         if tensor.dtype.itemsize * 8 == bits:
             return np.ascontiguousarray(tensor, tensor.dtype.newbyteorder("=")).view(form.dtype)
         if form.ndim == 1 and tensor.size and (int(tensor.min()) < 0 or int(tensor.max()) >> bits):
-            raise InstanceError(
-                f"{where} must hold codes of {bits} bits, not {tensor.min()} to {tensor.max()}; quantise it"
-            )
+            half, width = 1 << (bits - 1), 8 * form.dtype.itemsize
+            if not -half <= int(tensor.min()) <= int(tensor.max()) < half:
+                advice = "quantise it"
+            elif tensor.dtype.itemsize * 8 == width:  # there is no type of so many bits
+                tensor = tensor & (2 * half - 1)
+                advice = ""
+            else:
+                advice = f"give signed numbers as int{width}"
+            if advice:
+                raise InstanceError(
+                    f"{where} must hold codes of {bits} bits, not {tensor.min()} to {tensor.max()}; {advice}"
+                )
         return np.stack([own_words(name, self._sort(name), one, False) for one in tensor])
 
     def _on(self, device: Machine) -> Fragment:

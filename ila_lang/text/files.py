@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from ..errors import InputError
+from ila_lang.errors import InputError
 
 
 class FileRefused(InputError):

@@ -34,6 +34,11 @@ OUTER, INNER, WORD = (var(name, bv(8)) for name in "ijw")
 FOUR = const(4, 8)
 OWN = "{} of kernel k must have a name of its own, not that of a counter or register whose scope it is in"
 
+OUTSIDE = (
+    "Name {0} in kernel k must be used inside of its scope only, not outside; if a state or parameter {0} is meant "
+    "there, give the counter or register {0} another name"
+)
+
 
 def error(kind: type[Exception], build: Callable[[], Any]) -> str:
     with pytest.raises(kind) as caught:
@@ -55,11 +60,11 @@ def error(kind: type[Exception], build: Callable[[], Any]) -> str:
                     (Load(WORD, SRC, OUTER * 4 + INNER), For(INNER, FOUR, (Store(DST, OUTER * 4 + INNER, WORD),))),
                 )
             ],
-            "Name j in kernel k must be used inside of its scope only, not outside",
+            OUTSIDE.format("j"),
         ),
         (
             [For(OUTER, FOUR, (Load(WORD, SRC, OUTER),)), Store(DST, FOUR, WORD)],
-            "Name w in kernel k must be used inside of its scope only, not outside",
+            OUTSIDE.format("w"),
         ),
         (
             [For(OUTER, FOUR, (For(OUTER, FOUR, (Store(DST, OUTER, FOUR),)),))],
@@ -90,8 +95,17 @@ def test_a_body_that_is_changed_later_is_checked_where_the_kernel_is_started() -
     with kernel.loop("i", FOUR) as i:
         kernel.store(dst, i, FOUR)
     kernel.body.append(Store(dst, i, FOUR))
-    message = "Name i in kernel k must be used inside of its scope only, not outside"
+    message = OUTSIDE.format("i")
     assert error(ValueError, lambda: ila.instruction("go").start(kernel)) == message
+
+
+def test_a_counter_with_the_name_of_a_state() -> None:
+    ila = Ila("m")
+    dst, n = ila.memory("dst", 8, 8), ila.state("n", 8, 0)
+    kernel = Kernel("k")
+    with kernel.loop("n", n) as i:
+        kernel.store(dst, i, FOUR)
+    assert error(ValueError, lambda: ila.instruction("go").start(kernel)) == OUTSIDE.format("n")
 
 
 def test_loops_one_after_the_other_may_have_counters_of_one_name() -> None:

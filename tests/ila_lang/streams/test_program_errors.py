@@ -239,6 +239,27 @@ def test_codes_may_be_signed_or_other_integers() -> None:
     assert {n: c.tolist() for n, c in plain.columns.items()} == {n: c.tolist() for n, c in signed.columns.items()}
 
 
+def test_signed_numbers_are_words_in_twos_complement_of_any_width() -> None:
+    """Where there is no type of so many bits, that of the memory's arrays is the one for signed numbers."""
+    bias, kernel = var("bias", mem(16, 20)), Kernel("toy")
+    with kernel.loop("i", N) as i:
+        put(kernel, i, bias.load(i.zext(16)).zext(128))
+    program = Program.of(Fragment("toy", echo(), {"n": N}, {"bias": bias}, kernel), {"n": 4})
+    signed = np.array([-7, 4, -(1 << 19), (1 << 19) - 1], np.int32)
+    sent = [program.stream({"bias": codes}).columns["data"].tolist() for codes in (signed, signed & 0xFFFFF)]
+    assert sent[0] == sent[1]
+    for codes, advice in (
+        (signed.astype(np.int64), "give signed numbers as int32"),
+        (np.array([-1, 0, 0, 1 << 19], np.int32), "quantise it"),
+        (np.array([-(1 << 19) - 1, 0, 0, 0], np.int32), "quantise it"),
+    ):
+        with pytest.raises(InstanceError) as error:
+            program.stream({"bias": codes})
+        assert str(error.value) == (
+            f"Tensor bias of program toy must hold codes of 20 bits, not {codes.min()} to {codes.max()}; {advice}"
+        )
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -256,7 +277,7 @@ def test_codes_may_be_signed_or_other_integers() -> None:
         ({"x": np.arange(254, 257)}, "Tensor x of program toy must hold codes of 8 bits, not 254 to 256; quantise it"),
         (
             {"short": np.arange(-1, 2)},
-            "Tensor short of program toy must hold codes of 16 bits, not -1 to 1; quantise it",
+            "Tensor short of program toy must hold codes of 16 bits, not -1 to 1; give signed numbers as int16",
         ),
     ],
 )
