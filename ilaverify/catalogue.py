@@ -182,9 +182,16 @@ def find_campaign(name: str) -> Campaign:
     return _find("campaign", name, campaigns())
 
 
+FEW = 12
+"""Up to this number of names a message has all of them."""
+
+
 def _find(what: str, name: str, known: Mapping[str, N]) -> N:
     if name not in known:
         close = get_close_matches(name, known, 1)
         hint = f" (did you mean {close[0]}?)" if close else ""
+        if len(known) > FEW:
+            listed = "campaign --list" if what == "campaign" else f"list {what}"
+            raise UsageError(f"there is no {what} named '{name}'{hint}; ilaverify {listed} shows all {len(known)}")
         raise UsageError(f"{what} must be one of {', '.join(known)}, not '{name}'{hint}")
     return known[name]

@@ -147,7 +147,7 @@ def check_file(
     """
     from ila_lang.text.files import FileRefused
     from reports.binding import binding_problems
-    from reports.certificate import CertificateError, read_certificate
+    from reports.certificate import AGAIN, CertificateError, read_certificate
     from reports.checker import replay
     from rewrites.claims.method import METHODS
     from smt_encodings.claims import Status
@@ -175,7 +175,8 @@ def check_file(
         result.undecided.append(str(error))
         return result
     except CertificateError as error:
-        result.problems.append(f"{error}; prove the claim again to have a certificate that is intact")
+        advice = "" if AGAIN in str(error) else f"; {AGAIN} to have a certificate that is intact"
+        result.problems.append(f"{error}{advice}")
         return result
     except UsageError as error:
         result.problems.append(f"{error}; {OWN_CLAIM}")

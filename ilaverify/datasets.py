@@ -82,8 +82,10 @@ def dataset_of(
     samples = dict(arrays)
     if "" in samples and len(graph.inputs) == 1:
         samples[next(iter(graph.inputs))] = samples.pop("")
-    if labels is None and LABELS not in graph.inputs:
-        labels = samples.pop(LABELS, None)
+    if LABELS in samples and LABELS not in graph.inputs:
+        if labels is not None:
+            raise UsageError(f"{LABELS} must come once, and are an array of that name, too; leave one of them out")
+        labels = samples.pop(LABELS)
     single = True
     for name, number in graph.inputs.items():
         of = graph.nodes[number].type

@@ -44,7 +44,7 @@ def write_accelerator(name: str, directory: Path) -> list[Path]:
     _require_new(name)
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         what = "has files in it" if directory.is_dir() else "is a file"
-        raise UsageError(f"-o must name a new or empty folder, and {directory} {what}; name another")
+        raise UsageError(f"the folder must be new or empty, and {directory} {what}; name another with -o")
     created = not directory.exists()
     directory.mkdir(parents=True, exist_ok=True)
     try:

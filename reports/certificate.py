@@ -195,7 +195,9 @@ def certificate_text(content: Mapping[str, Any]) -> str:
     return canonical_text(dict(content)) + "\n"
 
 
-_AGAIN = "prove the claim again (ilaverify prove NAME -o DIR)"
+AGAIN = "prove the claim again"
+"""What helps where a certificate is not intact."""
+_AGAIN = f"{AGAIN} (ilaverify prove NAME -o DIR)"
 
 
 class _Unreadable(CertificateError):

@@ -191,6 +191,8 @@ def _show(compiled: Compiled, digest: str, directory: Path) -> None:
     print(f"{compiled.model.name} for {', '.join(compiled.targets)}")
     counts = ", ".join(f"{n} {name}" for name, n in sorted(on_device.items())) or "none"
     print(f"  accelerators  {counts}; {calls} programs")
+    if not on_device:
+        print("  NOTHING       runs on an accelerator; the compiled model is the host's alone, for these reasons:")
     reasons = [h for h in compiled.host if h.reason != MOVEMENT_REASON]
     left, computing = sum(h.count for h in compiled.host), sum(h.count for h in reasons)
     print(f"  host          {left} operators, {left - computing} of them data movement, {computing} others:")

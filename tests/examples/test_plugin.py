@@ -77,7 +77,7 @@ def test_a_folder_must_be_new_or_empty(tmp_path: Path, capsys: pytest.CaptureFix
     (tmp_path / "used" / "mine").touch()
     for path, what in ((tmp_path / "used", "has files in it"), (tmp_path / "used" / "mine", "is a file")):
         assert cli.main(["new", "accelerator", "tiny_gemm", "-o", str(path)]) == 64
-        told = f"-o must name a new or empty folder, and {path} {what}; name another"
+        told = f"the folder must be new or empty, and {path} {what}; name another with -o"
         assert capsys.readouterr() == ("", f"ilaverify: {told}\n")
     assert contents(tmp_path) == {"used/mine": b""}
 

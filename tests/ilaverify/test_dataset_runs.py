@@ -283,6 +283,17 @@ def test_inputs_that_do_not_fit(
     assert (code, said) == (64, "") and err.startswith(f"ilaverify: {message}") and not out.exists()
 
 
+def test_labels_that_come_twice(place: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.save(tmp_path / "y.npy", np.arange(COUNT) % 5)
+    told = "labels must come once, and are an array of that name, too; leave one of them out"
+    assert run(capsys, "run", place / "made", "--inputs", data, "--labels", tmp_path / "y.npy") == (
+        64, "", f"ilaverify: {told}\n"
+    )  # fmt: skip
+    with pytest.raises(UsageError, match=told):
+        labels = np.arange(COUNT) % 5
+        ilaverify.run(ilaverify.load(place / "made"), {"image": images(), "labels": labels}, labels=labels)
+
+
 def test_files_that_are_none_of_arrays(
     place: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

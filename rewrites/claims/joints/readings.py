@@ -17,6 +17,11 @@ from smt_encodings.printer import script
 from .instruction import Unread, require_functions
 
 GROUP = "readings"
+ADVICE = (
+    "a reading is an operation on integers, rounded down: a primitive that rounds to nearest, or saturates where the "
+    "result fits, has none, and what it computes is declared (leave the joint out)"
+)
+"""What helps where a primitive is not its operation."""
 
 
 def operands_of(term: Term) -> int:

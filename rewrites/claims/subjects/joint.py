@@ -25,7 +25,8 @@ from reports.subjects import Refutation, Required, needed_by
 from rewrites.bounds.kernel.judgements import text_of
 from rewrites.claims.joints.instruction import Unread
 from rewrites.claims.joints.joint import Joint
-from rewrites.claims.joints.readings import obligations, where
+from rewrites.claims.joints.readings import ADVICE, obligations, where
+from rewrites.claims.joints.readings import GROUP as READINGS
 from rewrites.claims.joints.runs import difference, refutation, refuted
 from rewrites.claims.names import bound_name
 from rewrites.claims.sources import text_digest
@@ -174,7 +175,10 @@ class JointSubject(TensorSubject):
             proved = verdict.status is Status.PROVED
             differs = difference(self.joint, self.operator, self.rule) if proved else ""
         except (NotDischarged, Rejected, *UNREAD) as error:
-            verdict = Verdict(Status.UNKNOWN, self.words(), self.method, 0.0, f"{_PLACE.get(type(error), '')}{error}")
+            reason = f"{_PLACE.get(type(error), '')}{error}"
+            if isinstance(error, NotDischarged) and error.obligation.group == READINGS:
+                reason += f"; {ADVICE}"
+            verdict = Verdict(Status.UNKNOWN, self.words(), self.method, 0.0, reason)
             verdict.obligations = discharger.obligations[mark:]
             return verdict
         verdict.claim = self.words()

@@ -137,6 +137,14 @@ def test_numbers_and_answers_that_are_invented_are_rejected(
     assert code == 1 and out.startswith(f"REJECTED  {path}\n") and out.endswith(f"{told}0 accepted, 1 rejected\n")
 
 
+def test_advice_is_told_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "cut.json"
+    path.write_text("{")
+    _, out = check(capsys, path)
+    assert out.splitlines()[1].endswith("; prove the claim again (ilaverify prove NAME -o DIR)")
+    assert out.count("prove the claim again") == 1
+
+
 RUNS = {"at": ["n = 1"], "count": 7, "notes": []}
 
 

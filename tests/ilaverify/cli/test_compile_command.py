@@ -853,6 +853,10 @@ def test_what_stays_on_the_host_is_counted_as_listed(place: Path, capsys: pytest
     total, moved, others = map(int, said.groups()[:3])
     assert total == len(on_host) == moved + others
     assert sum(int(line.split()[0]) for line in said[4].splitlines()) == others == on_host.count("relu")
+    nothing = "\n  NOTHING       runs on an accelerator; the compiled model is the host's alone, for these reasons:\n"
+    assert nothing not in out
+    _show(replace(compiled, implementations={}), compiled.digest, place / "made")
+    assert nothing in capsys.readouterr().out
 
 
 def test_a_link_in_a_compiled_model_is_refused(made: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -212,6 +212,10 @@ def test_a_false_reading_of_a_primitive_is_no_proof() -> None:
     for term in (("max", ANY, ANY), ("rectify", ("+", ANY, ANY)), ("*", ANY, ANY), ANY):
         verdict = decided(replace(GEMM, readings={requantise: term}), meaning(vta.DENSE, product("relu")))
         assert verdict.status is Status.UNKNOWN and "requantise" in verdict.reason, verdict.reason
+        assert term == ANY or verdict.reason.endswith(
+            "; a reading is an operation on integers, rounded down: a primitive that rounds to nearest, or saturates "
+            "where the result fits, has none, and what it computes is declared (leave the joint out)"
+        )
 
 
 def test_a_reading_of_no_function_is_refused() -> None:
