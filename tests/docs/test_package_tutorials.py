@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PLUGIN = ROOT / "examples" / "plugin"
-FILES = [*PLUGIN.rglob("*.py"), ROOT / "rewrites" / "mappings" / "vta" / "dense.py"]
+FILES = [*PLUGIN.rglob("*.py"), ROOT / "rewrites" / "mappings" / "vta" / "programs.py"]
 TUTORIALS = [ROOT / "docs" / "tutorials" / name for name in ("gemm.md", "compile.md")]
 
 
