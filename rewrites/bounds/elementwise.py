@@ -77,8 +77,11 @@ def bound_whole(operator: Operator, leaves: Mapping[str, Given], biases: Mapping
 
 def ranges_of(operator: Operator, leaves: Mapping[str, Given], biases: Mapping[str, int]) -> dict[str, float]:
     """The symbols of a theorem as arrays have them, but for ranges of what a leaf that is missing stands in."""
+    instance, _ = _instance(operator, leaves, biases)
+    if not instance.signed().all():
+        raise ValueError(f"what {operator.name} shifts by or cuts at must have the signs that its theorem is about")
     with np.errstate(all="ignore"):
-        ranges = _instance(operator, leaves, biases)[0].ranges()
+        ranges = instance.ranges()
     return {name: value for name, value in ranges.items() if name in operator.symbols}
 
 
@@ -169,7 +172,7 @@ class _Elements:
                 for name, values in ((magnitude, self.values.leaves[leaf]), (error, self.errors[leaf])):
                     symbols[name] = max(symbols.get(name, 0.0), float(np.abs(values).max(initial=0.0)))
         for name, terms in theorem.ranges.items():
-            if set().union(*map(_leaves, terms)) <= self.values.leaves.keys():
+            if name != "0" and set().union(*map(_leaves, terms)) <= self.values.leaves.keys():
                 lower = terms[0][0] == "at least"
                 symbols[name] = (
                     float(self.least(terms[0][1]).min())
@@ -177,6 +180,15 @@ class _Elements:
                     else max(float(self.magnitude(t).max(initial=0.0)) for t in terms)
                 )
         return symbols
+
+    def signed(self) -> NDArray[np.bool_]:
+        """Where what is shifted by or cut at has the signs that the theorem is about."""
+        holds = np.asarray(True)
+        for sign in self.operator.theorem.ranges.get("0", ()):
+            if _leaves(sign[1]) <= self.values.leaves.keys():
+                value = self.values.of(sign[1])
+                holds = holds & (value >= 0 if sign[0] == "at most" else value <= 0)
+        return holds
 
     # -- errors ------------------------------------------------------------------------------------------------
 
@@ -187,7 +199,8 @@ class _Elements:
         most = symbol("most")
         limits = [Condition(most, *limit) for limit in alone(theorem, self.operator.steps[-1])[0].limits]
         real = theorem.result.real
-        return _stated(error, limits, {"most": self.magnitude(real) + error}) + self.rounding(real)
+        stated = _stated(error, limits, {"most": self.magnitude(real) + error}) + self.rounding(real)
+        return np.where(self.signed(), stated, np.inf)
 
     def error(self, number: int) -> Reals:
         """The errors of a step."""

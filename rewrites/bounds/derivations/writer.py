@@ -467,9 +467,11 @@ class _Writer(Words):
 
     def biased(self, step: int, last: Expr, other: Expr) -> int:
         """A stored sum of words with a bias, which the last iteration adds: words have no more bits of fraction."""
-        total = last.args[0]
-        bias = total.args[2]
-        if substitute(last, {bias: const(0, bias.width)}) is not other:
+        (total,), (plain,) = last.args, other.args
+        *words, bias = total.args
+        *others, none = plain.args
+        alike = last.func is other.func and total.func is plain.func and all(map(is_, words, others))
+        if not alike or none is not const(0, bias.width):
             raise Unread("the last iteration must do what the others do, and add a bias")
         biased = self.add("sum", step, self.step(bias))
         return self.lemma("HLSCNN store", self.lemma("HLSCNN total", biased))

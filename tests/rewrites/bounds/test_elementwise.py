@@ -174,3 +174,16 @@ def test_what_is_left_out_is_at_most_what_the_theorem_says() -> None:
     told = "^epsilon of FlexASR layer norm must be at most 1/99999 in magnitude, not 0.001$"
     with pytest.raises(ValueError, match=told):
         applied.layer_norm(x, gamma, beta, 1e-3).whole()
+
+
+def test_nothing_is_said_of_what_has_another_sign_than_the_theorem_is_about() -> None:
+    """The unit shifts to the left by a negative number."""
+    operator = OPERATORS["VTA shift"]
+    for by, bounded in ((2.0, True), (-8.0, False)):
+        leaves = {"a": ("", np.array(3.0)), "by": ("", np.array(by))}
+        assert np.isfinite(bound_elements(operator, "", leaves, {}).error).all() == bounded
+        if bounded:
+            assert ranges_of(operator, leaves, {})["A"] == 3.0
+        else:
+            with pytest.raises(ValueError, match=r"^what VTA shift shifts by or cuts at must have the signs that its "):
+                ranges_of(operator, leaves, {})

@@ -801,3 +801,30 @@ def test_an_amount_has_one_text(text: str) -> None:
 
 def test_amounts() -> None:
     assert [str(amount(t)) for t in ("0", "1/2", "X", "2*X", "1/16*X*Y")] == ["0", "1/2", "X", "2 X", "1/16 X Y"]
+
+
+def test_a_bias_decides_nothing() -> None:
+    """The last iteration adds the bias to what the others add, whatever the bias is."""
+    h = arithmetic(HlscnnOptions())
+    values, weights, biases = (var(name, mem(32, 16)) for name in ("values", "weights", "biases"))
+    k = Kernel("biased")
+    with k.loop("i", N) as i:
+        bias = k.load("bias", biases, i)
+        element = k.let("element", const(0, 16))
+        with k.loop("group", M) as t:
+            total = k.let("total", const(0, 32))
+            with k.loop("member", const(8, 32)) as c:
+                place = t * 8 + c
+                k.assign(total, total + h.product(k.load("weight", weights, place), k.load("value", values, place)))
+            word = h.requantise(total)
+            other = ite(bias == 12345, const(0x4000, 16), word)
+            last = h.stored(h.total(other, element, bias))
+            k.assign(element, ite(t == M - 1, last, h.stored(h.total(word, element, const(0, 16)))))
+        k.store(var("out", mem(32, 16)), i, element)
+    names = Names(
+        {"value": Leaf("x", "word", "x"), "weight": Leaf("w", "weight", "w"), "bias": Leaf("b", "bias", "B")},
+        loops={"group": ("t", "n"), "member": ("c", "8")},
+        ranges={"total": "M", "element": "M"},
+    )
+    with pytest.raises(Unread, match=r"^the last iteration must do what the others do, and add a bias$"):
+        words_of(k, names)
