@@ -18,6 +18,7 @@ from chc.scalar_rules.prove import prove_rule
 from chc.scalar_rules.rule import RuleRow, ScalarRule
 from chc.tensor_rules.decide import decide_tensor_rule
 from chc.tensor_rules.rule import Kind
+from ir_semantics.mlir.semantics.function import OPERATORS
 from rewrites.claims.registry import entries
 from rewrites.rules.scalar.catalogue import ROWS
 from rewrites.rules.tensor.catalogue import MODULES, RULES
@@ -186,6 +187,20 @@ def by_kind(numbers: Sequence[Count]) -> list[str]:
     return lines
 
 
+# -- operators of MLIR --------------------------------------------------------------------------------------
+
+
+def mlir_operators() -> list[str]:
+    """The table of operators that have a meaning, by dialect."""
+    names = sorted(OPERATORS)
+    dialects = sorted({name.partition(".")[0] for name in names})
+    lines = head("Dialect", "Number", "Operators")
+    for dialect in dialects:
+        own = [name.partition(".")[2] for name in names if name.partition(".")[0] == dialect]
+        lines.append(row(dialect, len(own), ", ".join(f"`{name}`" for name in own)))
+    return [*lines, row("**all**", f"**{len(names)}**", "")]
+
+
 # -- the command --------------------------------------------------------------------------------------------
 
 
@@ -199,10 +214,12 @@ class Table:
 
 RULES_PAGE, CHAINS_PAGE = DOCS / "reference" / "rules.md", DOCS / "explanation" / "chains.md"
 NUMERICS_PAGE = DOCS / "reference" / "numerics.md"
+MLIR_PAGE = DOCS / "reference" / "mlir_operators.md"
 TABLES: dict[str, Table] = {
     "rules by kind": Table(CHAINS_PAGE, lambda _: (by_kind(counts()), 0)),
     "rules on scalars": Table(RULES_PAGE, lambda timeout: decided(scalar_entries(), timeout)),
     "rules on tensors": Table(RULES_PAGE, lambda timeout: decided(tensor_entries(), timeout)),
+    "operators of MLIR": Table(MLIR_PAGE, lambda _: (mlir_operators(), 0)),
     **{name: Table(NUMERICS_PAGE, lambda _, lines=lines: (["", *lines(), ""], 0)) for name, lines in PARTS.items()},
 }
 

@@ -14,7 +14,7 @@ from .version import VERSION as __version__
 
 TYPE_CHECKING = False  # typing itself takes time to load
 if TYPE_CHECKING:
-    from .api import InputError, campaign, check, compile, load, prove, run, simulate, use_module
+    from .api import InputError, campaign, check, compile, load, prove, run, simulate, tv, use_module
 
 __all__ = [
     "InputError",
@@ -26,6 +26,7 @@ __all__ = [
     "prove",
     "run",
     "simulate",
+    "tv",
     "use_module",
 ]
 

@@ -26,6 +26,7 @@ from .places import require_apart
 
 if TYPE_CHECKING:
     from ir_semantics.graph.types import Array
+    from ir_semantics.mlir.semantics.program import Reading
     from rewrites.campaigns.campaign import CampaignResult
     from rewrites.compiler.artefact.model import Compiled
     from rewrites.compiler.codegen import Options
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
     from .comparison import Comparison
 
-__all__ = ["InputError", "campaign", "check", "compile", "load", "prove", "run", "simulate", "use_module"]
+__all__ = ["InputError", "campaign", "check", "compile", "load", "prove", "run", "simulate", "tv", "use_module"]
 
 
 @checked(**{"str | TensorMapping": instance("a TensorMapping, or a claim's name", str, TensorMapping)})
@@ -58,6 +59,43 @@ def prove(claim: str | TensorMapping, method: str = "auto", *, timeout: float = 
     if method != "auto" or parameters:
         raise UsageError(f"{claim} is no mapping, and has one method of proof without parameters; leave them out")
     return find_subject(claim).prove(Discharger(timeout=timeout))
+
+
+def _reading(value: object) -> object:
+    from ir_semantics.mlir.semantics.program import Reading
+
+    return instance("", Reading).read(value)
+
+
+@checked(Reading=Kind("of the class Reading", _reading))
+def tv(
+    source: Path | str,
+    target: Path | str,
+    *,
+    function: str | None = None,
+    reading: Reading | None = None,
+    mlir_opt: str | None = None,
+    timeout: float = 60.0,
+) -> dict[str, Verdict]:
+    """For each function of an MLIR file, or for one: does the function of that name in another file refine it?
+
+    Files in other than the generic form are converted by ``mlir_opt``, a program, by default the first that is found.
+    ``reading`` says how MLIR is read where it leaves something open.  ``timeout`` is in seconds for each question to a
+    solver.
+    """
+    from chc.translation.refine import Options
+    from ir_semantics.mlir.semantics.program import Reading
+    from smt_encodings.discharge import Discharger
+
+    from .translation import Claims, Step, add_pairs, read_program
+
+    if not 0 < timeout < math.inf:
+        raise UsageError(f"timeout must be a positive number of seconds, not {timeout}")
+    before, after = (read_program(Path(file), mlir_opt) for file in (source, target))
+    claims = Claims()
+    step = Step("", str(source), before, after, str(target))
+    add_pairs(claims, step, Options(reading or Reading()), function)
+    return {name: entry.build().prove(Discharger(timeout=timeout)) for name, entry in claims.entries.items()}
 
 
 @checked()

@@ -13,6 +13,7 @@ from ila_lang.extensions import command_line
 from .errors import UsageError, require_proofs
 
 if TYPE_CHECKING:
+    from reports.subjects import Entry
     from smt_encodings.claims import Runs
 
 SOLVERS = ("cvc5", "z3")
@@ -152,7 +153,7 @@ def check_file(
     from rewrites.claims.method import METHODS
     from smt_encodings.claims import Status
 
-    from .catalogue import OWN_CLAIM, find_entry
+    from .catalogue import OWN_CLAIM
     from .refutations import is_counterexample, replayed_file
 
     if isinstance(solvers, str) or not solvers or not set(solvers) <= set(SOLVERS):
@@ -169,7 +170,7 @@ def check_file(
         return result
     try:
         certificate = read_certificate(path)
-        entry = find_entry(str(certificate["claim"].get("subject")))
+        entry = _entry(certificate)
         subject = entry.build()
     except FileRefused as error:
         result.undecided.append(str(error))
@@ -203,6 +204,24 @@ def check_file(
             result.undecided += outcome.undecided
         _check_runs(certificate["runs"], subject.survey(), result)
     return result
+
+
+def _entry(certificate: Mapping[str, Any]) -> Entry:
+    """The claim of a certificate: one of the catalogue, or that of the programs in it."""
+    from reports.certificate import CertificateError
+    from reports.subjects import Entry
+    from rewrites.claims.subjects.translation import TranslationSubject
+
+    from .catalogue import find_entry
+
+    if certificate["method"] != TranslationSubject.method:
+        return find_entry(str(certificate["claim"].get("subject")))
+    try:
+        subject = TranslationSubject.of_certificate(certificate)
+        _ = subject.pair.functions
+    except ValueError as error:
+        raise CertificateError(f"its programs cannot be read: {error}") from error
+    return Entry("", lambda: subject, subject.kind)
 
 
 def _check_runs(runs: Mapping[str, Any], again: Runs | None, result: Checked) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ila_lang.text.files import FileRefused, read_at_most
 from reports.certificate import MOST_BYTES, write_atomically
-from reports.subjects import Refutation
+from reports.subjects import Refutation, Subject
 
 from .catalogue import OWN_CLAIM, find_subject
 from .errors import UsageError
@@ -51,7 +52,7 @@ def replayed_file(path: Path) -> Refutation | str:
     if not isinstance(name, str):
         return f"{path}: a counterexample must name its claim, as subject or mapping"
     try:
-        refutation = find_subject(name).replayed(text)
+        refutation = _subject(name, content).replayed(text)
     except UsageError as error:
         return f"{path}: {error}; {OWN_CLAIM}"
     except ValueError as error:
@@ -61,3 +62,12 @@ def replayed_file(path: Path) -> Refutation | str:
         if refutation is not None
         else f"{path}: both sides agree on these data, or the data are outside the claim"
     )
+
+
+def _subject(name: str, content: Mapping[str, Any]) -> Subject:
+    """The claim of a counterexample: one of the catalogue, or that of the programs in the document."""
+    if "pair" not in content:
+        return find_subject(name)
+    from rewrites.claims.subjects.translation import TranslationSubject
+
+    return TranslationSubject.of_counterexample(content)

@@ -26,6 +26,7 @@ KINDS: Mapping[str, str] = {
     "rule": "rewrite rules between terms of the tensor IR",
     "lemma": "lemmas on number formats, and rules by which errors compose",
     "theorem": "theorems about accelerators",
+    "translation": "functions of MLIR programs, and what they were translated to",
 }
 """The kinds of subjects, each in a few words."""
 

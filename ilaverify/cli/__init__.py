@@ -20,7 +20,7 @@ __all__ = ["TRACEBACK", "main"]
 TRACEBACK = "ILAVERIFY_TRACEBACK"
 """The environment variable with which a failure is shown with its traceback."""
 
-KEEPING = ("prove", "campaign", "run")
+KEEPING = ("prove", "campaign", "run", "tv")
 """Verbs that keep what they have found at Ctrl-C, and end themselves."""
 
 GRACE = 0.5

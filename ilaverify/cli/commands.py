@@ -27,6 +27,7 @@ from . import report as cli_report
 from . import rule as cli_rule
 from . import run as cli_run
 from . import simulate as cli_simulate
+from . import tv as cli_tv
 from .arguments import place, require_paths_apart, require_writable, seconds
 from .outcomes import print_json
 from .progress import Line
@@ -115,7 +116,7 @@ def parser_of_commands() -> argparse.ArgumentParser:
     mapping.late = partial(_add_methods, mapping)
 
     for module in (
-        cli_check, cli_rule, cli_simulate, cli_campaign, cli_prove, cli_report, cli_compile, cli_run, cli_new
+        cli_check, cli_rule, cli_simulate, cli_campaign, cli_prove, cli_report, cli_compile, cli_run, cli_tv, cli_new
     ):  # fmt: skip
         module.add_parser(verbs)
 

@@ -220,7 +220,7 @@ def run_entries(
                 done[outcome.name] = outcome
                 progress.clear()
                 keep(outcome)
-                _tell(outcome, width, notes, options)
+                tell(outcome, width, notes, options)
                 progress.ended(outcome.name)
                 if asked:
                     raise KeyboardInterrupt
@@ -241,7 +241,7 @@ def run_entries(
     return [done[name] for name in entries], interrupted
 
 
-def _tell(outcome: ProofOutcome, width: int, notes: set[str], options: argparse.Namespace) -> None:
+def tell(outcome: ProofOutcome, width: int, notes: set[str], options: argparse.Namespace) -> None:
     """Prints an outcome, and those of its notes that were not printed yet; they are added to ``notes``."""
     from rewrites.compiler.artefact.origins import printable
 

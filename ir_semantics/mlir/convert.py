@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 
+from ila_lang.text.files import read_at_most
+
 from .ir import Module, Position
 from .reader import LONGEST_TEXT, CustomForm, read
 from .scanner import MlirError
@@ -23,8 +25,10 @@ MISSING = (
     "(Debian: mlir-19-tools or mlir-22-tools; pip: ilaverify[mlir]), or name it, or write the file with "
     "mlir-opt --mlir-print-op-generic"
 )
-_ORIGIN = "<stdin>"
-_COMPLAINT = re.compile(rf"^{_ORIGIN}:(\d+):(\d+): error: (.*)$", re.MULTILINE)
+ORIGIN = "<stdin>"
+"""The name that ``mlir-opt`` gives its input in positions."""
+_COMPLAINT = re.compile(rf"^{ORIGIN}:(\d+):(\d+): error: (.*)$", re.MULTILINE)
+_OF_OTHER_OPERATIONS = re.compile("unable to schedule pass|did you intend to nest")
 _VERSION = re.compile(r"version (\S+)")
 _NUMBERED = re.compile(r"mlir-opt-(\d+)\Z")
 
@@ -56,15 +60,23 @@ class Converter:
             raise ConverterError(f"{self.program} --version must name a version")
         return f"mlir-opt {match[1]}"
 
-    def generic(self, text: str, passes: Sequence[str] = ()) -> Source:
-        """The text in the generic form, after the passes (options such as ``--canonicalize``, in this order).
+    def generic(self, text: str, pipeline: str = "") -> Source:
+        """The text in the generic form, after a pass or several, such as ``canonicalize{top-down=1},cse``.
 
-        Positions are those of ``text``.  Raises MlirError for what ``mlir-opt`` complains about, and ConverterError
-        where it fails in other ways.
+        Passes that do not run on modules are run on functions.  Positions are those of ``text``.  Raises MlirError for
+        what ``mlir-opt`` complains about, and ConverterError where it fails in other ways.
         """
-        options = ["--mlir-print-op-generic", "--mlir-print-debuginfo", "--allow-unregistered-dialect", *passes]
-        converted = self.run(options, text)
-        return Source(converted, read(converted, _ORIGIN), self.release)
+        options = ["--mlir-print-op-generic", "--mlir-print-debuginfo", "--allow-unregistered-dialect"]
+        if not pipeline:
+            converted = self.run(options, text)
+        else:
+            try:
+                converted = self.run([*options, f"--pass-pipeline=builtin.module({pipeline})"], text)
+            except ConverterError as error:
+                if not _OF_OTHER_OPERATIONS.search(str(error)):
+                    raise
+                converted = self.run([*options, f"--pass-pipeline=builtin.module(func.func({pipeline}))"], text)
+        return Source(converted, read(converted, ORIGIN), self.release)
 
     def run(self, options: Sequence[str], text: str) -> str:
         """What it prints with these options for a text; raises as :meth:`generic` does."""
@@ -123,12 +135,9 @@ def load(path: Path, converter: str | None = None) -> Source:
     """The file at ``path``, converted if it is not in the generic form, by the ``mlir-opt`` that is named if one is.
 
     Raises MlirError for what is wrong with the file or if there is nothing to convert it, ConverterError for what is
-    wrong with the converter, and OSError if the file cannot be read.
+    wrong with the converter, and FileRefused if the file cannot be read or is too large.
     """
-    size = path.stat().st_size
-    if size > LONGEST_TEXT:
-        raise MlirError(Position(1, 1), f"a file must have at most {LONGEST_TEXT} bytes, not {size}")
-    text = path.read_bytes().decode("utf-8", "surrogateescape")
+    text = read_at_most(path, "an MLIR file", LONGEST_TEXT).decode("utf-8", "surrogateescape")
     try:
         return Source(text, read(text), None)
     except CustomForm as error:

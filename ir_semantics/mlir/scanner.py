@@ -6,6 +6,8 @@ import re
 from bisect import bisect_right
 from functools import cached_property
 
+from ila_lang.errors import InputError
+
 from .ir import Position
 
 DEEPEST = 100
@@ -19,7 +21,7 @@ _BEFORE_TOKENS = " \t\r\n/"
 _SPACE = r"(?:[ \t\r\n]++|//[^\n]*+)*+"
 
 
-class MlirError(ValueError):
+class MlirError(InputError):
     """A complaint about an MLIR file: what must hold at a position, and what stands there."""
 
     def __init__(self, position: Position, message: str) -> None:

@@ -30,7 +30,10 @@ VERDICTS: Mapping[str, tuple[str, str]] = {
         "that other sizes or other inputs differ, too",
     ),
     "UNKNOWN": ("Neither proved nor refuted; the reason is given.", "that the claim is wrong, or that it is right"),
-    "VACUOUS": ("No size satisfies the claim's precondition, so that it says nothing.", "anything about the programs"),
+    "VACUOUS": (
+        "No size satisfies the claim's precondition, or the source is never defined: the claim says nothing.",
+        "anything about the programs",
+    ),
     "ERROR": ("The attempt itself failed, or its proof is not intact.", "anything at all about the claim"),
     NOT_RUN: (
         "There is no answer: no proof was made, or none with these semantics.",
@@ -44,6 +47,9 @@ MOST_OBLIGATIONS = 300
 
 MOST_INPUTS = 16
 """The most input elements and registers of a counterexample that are listed."""
+
+MOST_PARAMETER = 300
+"""The most characters of a parameter that are shown; those of translations are whole programs."""
 
 MOST_PROGRAM = 20_000
 """The most characters of a counterexample's device program that are shown."""
@@ -72,6 +78,10 @@ METHODS: Mapping[str, tuple[str, str]] = {
         "a derivation that a kernel replays, from lemmas and laws on real numbers that solvers prove",
         "anything about inputs as they were before they were quantised, or about expected errors",
     ),
+    "refinement": (
+        "a function of MLIR and what it was translated to: one arbitrary element of each result stands for all",
+        "that the pass which made the one of the other is right for other programs",
+    ),
     "token order": (
         "an inductive invariant of all schedules of the accelerator's modules",
         "anything about programs that the claim does not name",
@@ -92,6 +102,10 @@ EQUALITIES: Mapping[str, tuple[str, str]] = {
     "up_to_reduction_order": (
         "both sides add the same summands; the order may differ",
         "that the bits are equal: rounding depends on the order of a sum",
+    ),
+    "refines": (
+        "wherever the source's behaviour is defined, the target's is, and values that the source defines are the same",
+        "that the target is undefined where the source is, or that other programs keep their meaning",
     ),
     "within": (
         "both sides differ by no more than the stated bound",
@@ -121,6 +135,7 @@ INTERPRETATIONS: Mapping[str, tuple[str, str]] = {
 """Data interpretations: what each means, and (where there is something) what it does not say."""
 _OTHER_INTERPRETATION = ("a data interpretation of this version of the prover", "")
 
+_PROGRAMS = "that what follows (other passes, a chip) keeps it: two programs are compared, nothing else"
 _MODELS = (
     "that an accelerator's chip or RTL, or a compiler's IR, behaves like the model of it: two models are compared, "
     "nothing else"
@@ -248,6 +263,7 @@ def claim_view(
     known = next((words for name, words in EQUALITIES.items() if equality.startswith(name)), _OTHER_EQUALITY)
     known_methods = (methods or {}) if outcome.kind == "mapping" else METHODS
     method = known_methods.get(outcome.method, _OTHER_METHOD)
+    about = _PROGRAMS if outcome.kind == "translation" else _MODELS
     data = [(name, INTERPRETATIONS.get(name, _OTHER_INTERPRETATION)) for name in claim.get("interpretations", ())]
     window = window_of(comparison) if isinstance(comparison, Comparison) else None
     return ClaimView(
@@ -264,7 +280,7 @@ def claim_view(
         method=(outcome.method, method[0]),
         assumptions=tuple(map(str, claim.get("assumptions", ()))),
         not_said=(
-            (method[1], known[1], *(text for _, (_, text) in data if text), _MODELS, _TIME)
+            (method[1], known[1], *(text for _, (_, text) in data if text), about, _TIME)
             if verdict == "PROVED"
             else (VERDICTS[verdict][1],)
         ),
@@ -302,8 +318,12 @@ def _certificate(outcome: ProofOutcome, invariants: Mapping[str, Sequence[str]])
             for name, level in content["invariants"].items()
         ),
         lemmas=tuple((o["name"], o["meaning"]) for o in obligations if o["group"] == "lemmas"),
-        parameters=tuple((name, json.dumps(value)) for name, value in content["parameters"].items()),
+        parameters=tuple((name, _cut(json.dumps(value))) for name, value in content["parameters"].items()),
     )
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MOST_PARAMETER else f"{text[:MOST_PARAMETER]} ..., {len(text):,} characters"
 
 
 def _groups(obligations: list[dict[str, Any]], solvers: Sequence[str]) -> Iterator[ObligationGroup]:

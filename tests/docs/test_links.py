@@ -83,5 +83,5 @@ def test_names_in_running_text_are_those_of_code(document: Path) -> None:
 
 def test_the_page_of_commands_quotes_all() -> None:
     verbs = {c[0] for c in commands((ROOT / "docs/reference/commands.md").read_text(encoding="utf-8"))}
-    named = "list show mapping check simulate campaign prove report rule compile run new"
+    named = "list show mapping check simulate campaign prove report rule tv compile run new"
     assert verbs == set(named.split())

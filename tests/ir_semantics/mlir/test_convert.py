@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ila_lang.text.files import FileRefused
 from ir_semantics.mlir import convert
 from ir_semantics.mlir.convert import Converter, ConverterError, find_converter, load
 from ir_semantics.mlir.ir import Position
@@ -77,9 +78,21 @@ def test_passes_are_run() -> None:
     text += "  %1 = arith.addi %a, %0 : i32\n  return %1 : i32\n}"
     names = [
         [o.name for f in source.module.symbols() for o in f.regions[0].blocks[0].operations]
-        for source in (converter.generic(text), converter.generic(text, ["--canonicalize"]))
+        for source in (converter.generic(text), converter.generic(text, "canonicalize"))
     ]
     assert names == [["arith.constant", "arith.addi", "func.return"], ["func.return"]]
+
+
+@needs_mlir_opt
+def test_passes_of_functions_are_run_on_functions() -> None:
+    converter = find_converter()
+    assert converter is not None
+    text = "func.func @f(%a: tensor<2xf32>) -> tensor<2xf32> {\n  %0 = tosa.abs %a : (tensor<2xf32>) -> tensor<2xf32>\n"
+    source = converter.generic(f"{text}  return %0 : tensor<2xf32>\n}}", "tosa-to-linalg")
+    [function] = source.module.symbols()
+    operations = function.regions[0].blocks[0].operations
+    assert [o.name for o in operations] == ["tensor.empty", "linalg.generic", "func.return"]
+    assert operations[1].position == Position(2, 8)
 
 
 @needs_mlir_opt
@@ -156,9 +169,11 @@ def test_a_file_may_be_no_text(tmp_path: Path) -> None:
         load(path)
 
 
-def test_a_file_may_be_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_may_be_too_long_or_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(convert, "LONGEST_TEXT", 100)
     path = tmp_path / "long.mlir"
     path.write_bytes(b" " * 101)
-    with pytest.raises(MlirError, match=r"^1:1: a file must have at most 100 bytes, not 101$"):
+    with pytest.raises(FileRefused, match=r"an MLIR file must have at most 100 bytes, not 101 or more"):
         load(path)
+    with pytest.raises(FileRefused, match=r"an MLIR file must be a readable file: No such file or directory$"):
+        load(tmp_path / "missing.mlir")

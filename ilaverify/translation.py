@@ -1,0 +1,212 @@
+"""Translation validation: functions of MLIR files, or of a file before and after each pass, as claims to be proved."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+from chc.translation.refine import Options
+from ila_lang.text.files import FileRefused, read_at_most
+from ir_semantics.mlir import ir
+from ir_semantics.mlir.convert import Converter, ConverterError, Source, find_converter, load
+from ir_semantics.mlir.printer import text_of
+from ir_semantics.mlir.reader import LONGEST_TEXT
+from ir_semantics.mlir.scanner import MlirError
+from reports.outcomes import ProofOutcome
+from reports.subjects import Entry
+from rewrites.claims.subjects.translation import Pair, Program, TranslationSubject
+
+from .errors import UsageError
+
+_PASS = re.compile(r"([a-z0-9][a-z0-9-]*)(?:\{([^{}]*)\})?", re.ASCII)
+
+
+@dataclass
+class Claims:
+    """What is to be proved, by name; what could not be looked at; and names of steps that changed nothing."""
+
+    entries: dict[str, Entry] = field(default_factory=dict)
+    broken: list[ProofOutcome] = field(default_factory=list)
+    unchanged: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One pass over one file: a name for its claims, the program before and after."""
+
+    name: str
+    file: str
+    source: Program
+    target: Program
+    target_file: str = ""
+
+
+def read_program(path: Path, mlir_opt: str | None = None) -> Program:
+    """The program in a file, converted where it must be; raises UsageError with the place where it cannot be read."""
+    try:
+        return _program(load(path, mlir_opt))
+    except MlirError as error:
+        raise UsageError(f"{path}:{error}") from error
+    except (ConverterError, FileRefused) as error:
+        raise UsageError(str(error)) from error
+
+
+def _program(source: Source) -> Program:
+    return Program(source.text, source.release)
+
+
+def functions(program: Program, file: str) -> dict[str, ir.Operation]:
+    """Functions with a body, by name; raises UsageError, in which ``file`` is named, where two have one."""
+    found = {}
+    for operation in program.module.symbols():
+        if operation.name == "func.func" and operation.symbol is not None:
+            if operation.symbol in found:
+                raise UsageError(
+                    f"{file}:{operation.position}: the function @{operation.symbol} must be defined only once"
+                )
+            if operation.regions and operation.regions[0].blocks:
+                found[operation.symbol] = operation
+    return found
+
+
+def add_pairs(claims: Claims, step: Step, options: Options, symbol: str | None = None) -> None:
+    """Adds a claim for each function of the source, or for one of them; raises UsageError where none is in both."""
+    before = functions(step.source, step.file)
+    after = functions(step.target, step.target_file or step.file)
+    chosen = [s for s in before if symbol in (None, s)]
+    if not any(s in after for s in chosen):
+        listed = [", ".join(f"@{s}" for s in known) or "none" for known in (before, after)]
+        what = "a function" if symbol is None else f"the function @{symbol}"
+        raise UsageError(
+            f"both programs must have {what} with a body under one name; the source has {listed[0]}, and the target "
+            f"has {listed[1]}"
+        )
+    for each in chosen:
+        _add(claims, step, options, before[each], each in after)
+
+
+def _add(claims: Claims, step: Step, options: Options, function: ir.Operation, is_there: bool) -> None:
+    """Adds the claim about one function, if it is there or should be: private functions may go."""
+    assert function.symbol is not None
+    if not is_there and function.attributes.get("sym_visibility") == ir.StringAttribute("private"):
+        return
+    name = _free(claims, ".".join(filter(None, [step.name, _safe(function.symbol)])))
+    build = partial(TranslationSubject, name, Pair(function.symbol, step.source, step.target, options), step.file)
+    claims.entries[name] = Entry(_SUMMARY, build, TranslationSubject.kind)
+
+
+_SUMMARY = "a function of MLIR refines another one"
+
+
+def _safe(text: str) -> str:
+    """The text as part of a file's name."""
+    return re.sub(r"[^\w+-]+", "-", text, flags=re.ASCII) or "-"
+
+
+def _free(claims: Claims, name: str) -> str:
+    taken = {*claims.entries, *(o.name for o in claims.broken)}
+    numbered = [name, *(f"{name}-{i}" for i in range(2, len(taken) + 3))]
+    return next(n for n in numbered if n not in taken)
+
+
+def passes_of(text: str) -> list[tuple[str, str]]:
+    """Names and options of passes, as in ``canonicalize,one-shot-bufferize{allow-unknown-ops=1}``."""
+    at, passes = 0, []
+    text = "".join(text.split("\n")).strip()
+    while at < len(text):
+        match = _PASS.match(text, at)
+        if match is None or (match.end() < len(text) and text[match.end()] != ","):
+            raise UsageError(
+                "--passes must be names of passes of mlir-opt with commas between them, and options in braces, such as "
+                f"canonicalize,one-shot-bufferize{{allow-unknown-ops=1}}, not {text[at : at + 40]!r}"
+            )
+        passes.append((match[1], match[2] or ""))
+        at = match.end() + 1
+    if not passes or text.endswith(","):
+        raise UsageError("--passes must name a pass behind each comma, such as canonicalize,cse")
+    return passes
+
+
+def converter_for(mlir_opt: str | None) -> Converter:
+    """The ``mlir-opt`` that runs passes; raises UsageError where there is none."""
+    try:
+        converter = find_converter(mlir_opt)
+    except ConverterError as error:
+        raise UsageError(str(error)) from error
+    if converter is None:
+        raise UsageError(
+            "--passes needs an mlir-opt, and none was found; install one (Debian: mlir-19-tools or mlir-22-tools; pip: "
+            "ilaverify[mlir]), or name it with --mlir-opt"
+        )
+    return converter
+
+
+def steps(path: Path, passes: Sequence[tuple[str, str]], converter: Converter) -> Iterator[Step]:
+    """What each pass makes of the file, one after the other.
+
+    Raises UsageError where the file cannot be read, and PassFailed where a pass ends without a program.
+    """
+    try:
+        text = read_at_most(path, "an MLIR file", LONGEST_TEXT).decode("utf-8", "surrogateescape")
+        before = _program(converter.generic(text))
+    except MlirError as error:
+        raise UsageError(f"{path}:{error}") from error
+    except (ConverterError, FileRefused) as error:
+        raise UsageError(str(error)) from error
+    for number, (name, options) in enumerate(passes, 1):
+        title = f"{_safe(path.stem)}.{number}-{name}"
+        try:
+            after = _program(converter.generic(before.text, f"{name}{{{options}}}" if options else name))
+        except (MlirError, ConverterError) as error:
+            raise PassFailed(title, f"the pass {name} must give a program: {error}") from error
+        yield Step(title, str(path), before, after)
+        before = after
+
+
+class PassFailed(Exception):
+    """A pass that gave no program: the name of the step, and what happened."""
+
+    def __init__(self, step: str, reason: str) -> None:
+        super().__init__(reason)
+        self.step = step
+
+
+def add_steps(
+    claims: Claims, path: Path, passes: Sequence[tuple[str, str]], converter: Converter, options: Options
+) -> None:
+    """Adds the claims about one file after each pass; where a pass fails, an ERROR, and the steps before it count.
+
+    Raises UsageError where the file cannot be read.
+    """
+    try:
+        for step in steps(path, passes, converter):
+            _add_step(claims, step, options)
+    except PassFailed as error:
+        claims.broken.append(broken(error.step, str(path), str(error)))
+
+
+def broken(name: str, file: str, reason: str) -> ProofOutcome:
+    """The outcome of what could not be looked at."""
+    outcome = ProofOutcome(name, "ERROR", summary=_SUMMARY, reason=reason, kind=TranslationSubject.kind)
+    return replace(outcome, method=TranslationSubject.method, file=file, line=1)
+
+
+def _add_step(claims: Claims, step: Step, options: Options) -> None:
+    """Adds a claim for each function that a pass has changed."""
+    before = functions(step.source, step.file)
+    after = functions(step.target, step.target_file or step.file)
+    if _same_text(step.source.module.operations, step.target.module.operations):
+        claims.unchanged.append(step.name)
+        return
+    for symbol, function in before.items():
+        same = symbol in after and _same_text((function,), (after[symbol],))
+        if same and "@" not in text_of(ir.Module((function,))):
+            continue
+        _add(claims, step, options, function, symbol in after)
+
+
+def _same_text(one: Sequence[ir.Operation], other: Sequence[ir.Operation]) -> bool:
+    return text_of(ir.Module(tuple(one))) == text_of(ir.Module(tuple(other)))

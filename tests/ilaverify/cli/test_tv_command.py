@@ -1,0 +1,355 @@
+"""The verb ``tv``: two files, passes one by one, certificates, counterexamples and reports."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ilaverify
+from ilaverify.cli import main
+from ilaverify.errors import UsageError
+from ir_semantics.mlir import convert
+from ir_semantics.mlir.convert import find_converter
+from reports.certificate import certificate_text, content_digest, read_certificate
+from smt_encodings.claims import Status
+
+needs_mlir_opt = pytest.mark.skipif(find_converter() is None, reason="there is no mlir-opt here that runs passes")
+
+
+def function(name: str, body: str, types: str = "(i32, i32) -> i32", attributes: str = "") -> str:
+    """A function of two numbers in the generic form; ``body`` gives %r."""
+    inputs, result = types.split(" -> ")
+    first, second = inputs.strip("()").split(", ")
+    return (
+        f'"func.func"() <{{function_type = {types}, sym_name = "{name}"{attributes}}}> ({{\n'
+        f"^bb0(%x: {first}, %y: {second}):\n{body}\n"
+        f'  "func.return"(%r) : ({result}) -> ()\n}}) : () -> ()\n'
+    )
+
+
+ADD = '  %r = "arith.addi"(%x, %y) : (i32, i32) -> i32'
+SWAPPED = '  %r = "arith.addi"(%y, %x) : (i32, i32) -> i32'
+SUBTRACT = '  %r = "arith.subi"(%x, %y) : (i32, i32) -> i32'
+UNKNOWN = '  %r = "any.thing"(%x, %y) : (i32, i32) -> i32'
+FLOATS = "(f32, f32) -> f32"
+ADD_FLOATS = '  %r = "arith.addf"(%x, %y) : (f32, f32) -> f32'
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(name: str, *functions: str) -> str:
+    Path(name).parent.mkdir(parents=True, exist_ok=True)
+    Path(name).write_text("".join(functions), encoding="utf-8")
+    return name
+
+
+def tv(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = main(["tv", "--jobs", "1", *arguments])
+    out, err = capsys.readouterr()
+    assert "Traceback" not in err
+    return code, out, err
+
+
+def claims(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:
+    code, out, _ = tv(capsys, *arguments, "--json")
+    return code, {claim["name"]: claim for claim in json.loads(out)["claims"]}
+
+
+def checked(capsys: pytest.CaptureFixture[str], *paths: str) -> tuple[int, str]:
+    code = main(["check", "--jobs", "1", *paths])
+    return code, capsys.readouterr().out
+
+
+def test_each_function_has_a_row(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = write("a.mlir", function("good", ADD), function("bad", ADD), function("odd", UNKNOWN))
+    target = write("b.mlir", function("good", SWAPPED), function("bad", SUBTRACT), function("odd", UNKNOWN))
+    code, rows = claims(capsys, source, target)
+    assert code == 1
+    assert {name: row["status"] for name, row in rows.items()} == {"good": "PROVED", "bad": "REFUTED", "odd": "UNKNOWN"}
+    assert rows["bad"]["location"] == {"file": "a.mlir", "line": 6}
+    assert "any.thing at 13:3" in rows["odd"]["reason"]
+    assert rows["bad"]["counterexample"]
+    assert rows["good"]["obligations"] > 0
+    assert "@good of source SHA-256" in rows["good"]["claim"]["statement"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [(ADD, SWAPPED, 0), (ADD, SUBTRACT, 1), (ADD, UNKNOWN, 2), (UNKNOWN, UNKNOWN, 2)],
+)
+def test_exit_codes(folder: Path, capsys: pytest.CaptureFixture[str], before: str, after: str, expected: int) -> None:
+    code, _, _ = tv(capsys, write("a.mlir", function("f", before)), write("b.mlir", function("f", after)))
+    assert code == expected
+
+
+def test_a_certificate_is_accepted_and_a_changed_one_is_not(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, target = write("a.mlir", function("f", ADD)), write("b.mlir", function("f", SWAPPED))
+    assert tv(capsys, source, target, "-o", "proofs")[0] == 0
+    [path] = Path("proofs").glob("*.cert.json")
+    assert checked(capsys, str(path))[0] == 0
+
+    def forged(change: Any) -> str:
+        content = read_certificate(path)
+        change(content)
+        content["digest"] = content_digest(content)
+        Path("forged.cert.json").write_text(certificate_text(content), encoding="utf-8")
+        code, out = checked(capsys, "forged.cert.json")
+        assert code == 1
+        return out
+
+    wrong = function("f", SUBTRACT)
+
+    def other_target(content: Any) -> None:
+        content["parameters"]["pair"]["target"]["text"] = wrong
+
+    def other_target_with_its_digest(content: Any) -> None:
+        other_target(content)
+        content["semantics"]["target"] = ilaverify_digest(wrong)
+
+    def no_answers(content: Any) -> None:
+        content["parameters"]["answers"] = []
+
+    def no_text(content: Any) -> None:
+        content["parameters"]["pair"]["target"]["text"] = "%"
+
+    assert "the target side of f is not the one that was proved" in forged(other_target)
+    assert "REJECTED" in forged(other_target_with_its_digest)
+    assert "REJECTED" in forged(no_answers)
+    assert "its programs cannot be read: 1:1: here must be" in forged(no_text)
+
+
+def ilaverify_digest(text: str) -> str:
+    from rewrites.claims.sources import text_digest
+
+    return text_digest(text)
+
+
+def test_a_counterexample_replays_and_a_changed_one_does_not(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, target = write("a.mlir", function("f", ADD)), write("b.mlir", function("f", SUBTRACT))
+    assert tv(capsys, source, target, "-o", "out")[0] == 1
+    [path] = Path("out").glob("*.counterexample-data.json")
+    code, out = checked(capsys, str(path))
+    assert code == 0
+    assert "the sides differ, replayed" in out
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["pair"]["target"] = content["pair"]["source"]
+    path.write_text(json.dumps(content), encoding="utf-8")
+    code, out = checked(capsys, str(path))
+    assert code == 1
+    assert "both sides agree on these data" in out
+
+
+def test_a_proof_is_taken_from_a_store(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = write("a.mlir", function("f", ADD)), write("b.mlir", function("f", SWAPPED))
+    assert claims(capsys, *files, "--store", "store")[1]["f"]["origin"] == "this run"
+    assert claims(capsys, *files, "--store", "store")[1]["f"]["origin"] == "from store"
+    write("b.mlir", function("f", SUBTRACT))
+    assert claims(capsys, *files, "--store", "store")[1]["f"]["status"] == "REFUTED"
+
+
+def test_functions_that_differ_in_type_or_are_gone_are_unknown(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    private = ', sym_visibility = "private"'
+    source = write("a.mlir", function("f", ADD), function("g", ADD), function("h", ADD, attributes=private))
+    target = write("b.mlir", function("f", ADD_FLOATS, FLOATS), function("new", ADD))
+    code, rows = claims(capsys, source, target)
+    assert code == 2
+    assert rows.keys() == {"f", "g"}
+    assert rows["f"]["reason"].startswith("functions must have one signature to be compared")
+    assert rows["g"]["reason"] == "both programs must have one function @g with a body"
+
+
+def test_one_function_is_chosen(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = write("a.mlir", function("f", ADD), function("g", ADD))
+    target = write("b.mlir", function("f", SUBTRACT), function("g", SWAPPED))
+    code, rows = claims(capsys, source, target, "--function", "g")
+    assert (code, list(rows)) == (0, ["g"])
+
+
+def test_reports(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = write("a.mlir", function("good", ADD), function("bad", ADD))
+    target = write("b.mlir", function("good", SWAPPED), function("bad", SUBTRACT))
+    reports = ["--junit", "j.xml", "--sarif", "s.sarif", "--markdown", "m.md", "--html", "h.html"]
+    code, out, _ = tv(capsys, source, target, *reports)
+    assert code == 1
+    assert "1 PROVED, 1 REFUTED; 1 not as expected" in out
+    cases = {case.get("name"): case for case in ET.parse("j.xml").iter("testcase")}
+    assert cases["good"].find("failure") is None
+    assert cases["bad"].find("failure") is not None
+    results = json.loads(Path("s.sarif").read_text(encoding="utf-8"))["runs"][0]["results"]
+    by_rule = {result["ruleId"]: result["locations"][0]["physicalLocation"] for result in results}
+    assert by_rule["refuted"] == {
+        "artifactLocation": {"uri": "a.mlir", "uriBaseId": "SRCROOT"},
+        "region": {"startLine": 6},
+    }
+    assert "**bad**: REFUTED, expected PROVED" in Path("m.md").read_text(encoding="utf-8")
+    assert "bad" in Path("h.html").read_text(encoding="utf-8")
+
+
+BAD_USAGE = {
+    ("a.mlir",): "tv must be given either two files, SRC and TGT, or one (or a folder) with --passes",
+    ("a.mlir", "a.mlir", "--passes", "cse"): "tv must be given either two files",
+    ("a.mlir", "missing.mlir"): "missing.mlir: an MLIR file must be a readable file: No such file or directory",
+    ("a.mlir", "wrong.mlir"): "wrong.mlir:1:1: here must be the name of a result, not '%'",
+    ("a.mlir", "other.mlir"): (
+        "both programs must have a function with a body under one name; the source has @f, and the target has @other"
+    ),
+    ("a.mlir", "a.mlir", "--function", "g"): (
+        "both programs must have the function @g with a body under one name; the source has @f, and the target has @f"
+    ),
+    ("a.mlir", "twice.mlir"): "twice.mlir:6:1: the function @f must be defined only once",
+    ("a.mlir", "a.mlir", "--sarif", "x", "--junit", "x"): "--junit",
+    ("a.mlir", "--passes", "cse;x"): "--passes must be names of passes of mlir-opt with commas between them",
+    ("a.mlir", "--passes", "cse,"): "--passes must name a pass behind each comma, such as canonicalize,cse",
+    ("a.mlir", "--passes", "cse", "--mlir-opt", "no-such-program"): (
+        "no-such-program must be a program that can be run; name an mlir-opt"
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"), BAD_USAGE.items(), ids=lambda part: part if isinstance(part, str) else " ".join(part)
+)
+def test_bad_usage(folder: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], message: str) -> None:
+    write("a.mlir", function("f", ADD))
+    write("wrong.mlir", "%")
+    write("other.mlir", function("other", ADD))
+    write("twice.mlir", function("f", ADD), function("f", ADD))
+    code, out, err = tv(capsys, *arguments)
+    assert (code, out) == (64, "")
+    assert message in err
+
+
+def test_passes_need_a_converter(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(convert.sysconfig, "get_path", lambda _: "nowhere")
+    find_converter.cache_clear()
+    code, _, err = tv(capsys, write("a.mlir", function("f", ADD)), "--passes", "cse")
+    find_converter.cache_clear()
+    assert code == 64
+    assert "--passes needs an mlir-opt, and none was found; install one" in err
+
+
+FAKE = """#!{python}
+import re, sys
+if "--version" in sys.argv:
+    print("LLVM version 99.0.0")
+    sys.exit()
+text = sys.stdin.read()
+pipeline = " ".join(a for a in sys.argv if a.startswith("--pass-pipeline="))
+if "fails" in pipeline:
+    sys.exit("<stdin>:2:1: error: this pass fails")
+if "swap" in pipeline:
+    text = text.replace("%x, %y", "%y, %x")
+if "break" in pipeline:
+    text = text.replace("addi", "subi")
+print(text, end="")
+"""
+
+
+@pytest.fixture
+def fake(folder: Path) -> str:
+    """An mlir-opt with the passes swap, nothing, break (which is wrong) and fails."""
+    path = folder / "fake-mlir-opt"
+    path.write_text(FAKE.format(python=sys.executable), encoding="utf-8")
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_the_first_wrong_step_is_named(folder: Path, fake: str, capsys: pytest.CaptureFixture[str]) -> None:
+    source = write("model.mlir", function("f", ADD))
+    code, out, _ = tv(capsys, source, "--mlir-opt", fake, "--passes", "swap,nothing,break,swap")
+    assert code == 1
+    assert re.search(r"^PROVED +model\.1-swap\.f ", out, re.MULTILINE)
+    assert re.search(r"^same +model\.2-nothing: the pass changed nothing$", out, re.MULTILINE)
+    assert re.search(r"^REFUTED +model\.3-break\.f ", out, re.MULTILINE)
+    assert "model.3-break.f: this is the first wrong step of model.mlir" in out
+    assert out.count("first wrong step") == 1
+
+
+def test_a_folder_with_a_file_that_fails(folder: Path, fake: str, capsys: pytest.CaptureFixture[str]) -> None:
+    write("all/a.mlir", function("f", ADD))
+    write("all/b.mlir", "%")
+    write("all/c/d.mlir", function("f", ADD), function("g", ADD))
+    code, rows = claims(capsys, "all", "--mlir-opt", fake, "--passes", "swap")
+    assert code == 2
+    assert {name: row["status"] for name, row in rows.items()} == {
+        "a.1-swap.f": "PROVED",
+        "b": "ERROR",
+        "d.1-swap.f": "PROVED",
+        "d.1-swap.g": "PROVED",
+    }
+    assert rows["b"]["reason"].startswith("all/b.mlir:1:1: here must be the name of a result")
+    Path("empty").mkdir()
+    code, _, err = tv(capsys, "empty", "--mlir-opt", fake, "--passes", "swap")
+    assert (code, err) == (64, "ilaverify: empty must hold MLIR files (*.mlir), and it holds none\n")
+
+
+def test_a_pass_that_fails_leaves_the_steps_before_it(
+    folder: Path, fake: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, rows = claims(capsys, write("m.mlir", function("f", ADD)), "--mlir-opt", fake, "--passes", "swap,fails,swap")
+    assert code == 2
+    assert {name: row["status"] for name, row in rows.items()} == {"m.2-fails": "ERROR", "m.1-swap.f": "PROVED"}
+    assert rows["m.2-fails"]["reason"] == f"the pass fails must give a program: 2:1: {fake}: this pass fails"
+
+
+def test_passes_that_change_nothing_prove_nothing(folder: Path, fake: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = tv(capsys, write("m.mlir", function("f", ADD)), "--mlir-opt", fake, "--passes", "nothing")
+    assert code == 0
+    assert out.endswith("nothing to prove: no pass changed a function\n")
+
+
+def test_the_release_of_the_converter_is_an_assumption(
+    folder: Path, fake: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, rows = claims(capsys, write("m.mlir", function("f", ADD)), "--mlir-opt", fake, "--passes", "swap")
+    assumptions = rows["m.1-swap.f"]["claim"]["assumptions"]
+    assert "mlir-opt 99.0.0 writes in the generic form what its input says" in assumptions
+
+
+def test_functions_may_have_any_name(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = ["../../up", "a b", "a-b", "é"]
+    source = write("a.mlir", *(function(name, ADD) for name in names))
+    target = write("b.mlir", *(function(name, SWAPPED) for name in names))
+    code, rows = claims(capsys, source, target, "-o", "proofs")
+    assert code == 0
+    assert len(rows) == 4
+    assert not list(folder.parent.glob("up*"))
+    assert len(list(Path("proofs").glob("*.cert.json"))) == 4
+
+
+@needs_mlir_opt
+def test_real_passes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = "func.func @f(%a: i32) -> i32 {\n  %0 = arith.constant 0 : i32\n  %1 = arith.addi %a, %0 : i32\n"
+    source = write("a.mlir", f"{text}  %2 = arith.muli %1, %1 : i32\n  return %2 : i32\n}}\n")
+    code, rows = claims(capsys, source, "--passes", "canonicalize,cse", "-o", "proofs")
+    assert code == 0
+    assert rows["a.1-canonicalize.f"]["location"] == {"file": "a.mlir", "line": 1}
+    assert checked(capsys, "proofs")[0] == 0
+
+
+def test_the_python_api(folder: Path) -> None:
+    source = write("a.mlir", function("good", ADD), function("bad", ADD))
+    target = write("b.mlir", function("good", SWAPPED), function("bad", SUBTRACT))
+    verdicts = ilaverify.tv(source, target)
+    assert {name: verdict.status for name, verdict in verdicts.items()} == {
+        "good": Status.PROVED,
+        "bad": Status.REFUTED,
+    }
+    assert list(ilaverify.tv(source, target, function="bad")) == ["bad"]
+    with pytest.raises(UsageError, match=r"^nowhere\.mlir: an MLIR file must be a readable file"):
+        ilaverify.tv("nowhere.mlir", target)
