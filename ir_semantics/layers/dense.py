@@ -52,6 +52,11 @@ class DenseOperator:
     adds the layer's bias and narrows to an element.  ``parameters`` are the operands of the instruction that the
     element type needs, such as scales, with their widths in bits.  ``add(acc, acc)`` joins the sums of blocks, where
     there are blocks.
+
+    All are bit-vectors of any width, read off the functions: that of the accumulator is the result of ``step`` and its
+    first operand, weights and inputs have the one of its second, the bias that of the second operand of ``finish``, and
+    outputs that of its result.  ``finish`` takes the parameters after the bias, in their order; their names are
+    those of states, and must not be rows, features_in, features_out, top or bottom.
     """
 
     step: Function

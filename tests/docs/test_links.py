@@ -64,6 +64,14 @@ def named(name: str) -> object:
 
 
 @pytest.mark.parametrize("document", [d for d in DOCUMENTS if d.stem != "CHANGELOG"], ids=lambda d: d.stem)
+def test_paths_in_running_text_are_there(document: Path) -> None:
+    """Paths below `ilaverify/` are those of a user's cache."""
+    path = re.compile(rf"`((?:{'|'.join(room for room in ROOMS if room != 'ilaverify')})/[\w/.*-]+)`")
+    paths = path.findall(document.read_text(encoding="utf-8"))
+    assert [p for p in paths if not any((*ROOT.glob(p), *ROOT.glob(f"{p}.py"), *ROOT.glob(f"encodings/{p}")))] == []
+
+
+@pytest.mark.parametrize("document", [d for d in DOCUMENTS if d.stem != "CHANGELOG"], ids=lambda d: d.stem)
 def test_names_in_running_text_are_those_of_code(document: Path) -> None:
     """A changelog speaks of names as they were; blocks of code are run by other tests; calls in running text bind."""
     doors, texts = entry_points().groups, re.findall(r"`([^`]+)`", FENCED.sub("", document.read_text(encoding="utf-8")))

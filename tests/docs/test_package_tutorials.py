@@ -33,3 +33,14 @@ def test_the_session_prints_what_is_shown(tutorial: Path) -> None:
     command = [sys.executable, "-m", "doctest", str(tutorial)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_model_of_the_tutorial_is_written(tmp_path: Path) -> None:
+    onnx = pytest.importorskip("onnx")
+    from ir_semantics.onnx.importer import import_model
+
+    script = re.search(r"<<'END'\n(.*?)^END$", TUTORIALS[1].read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    assert script is not None
+    subprocess.run([sys.executable, "-c", script[1]], cwd=tmp_path, check=True)
+    graph = import_model(onnx.load(tmp_path / "model.onnx"))
+    assert graph.nodes[graph.outputs["y"]].operator == "matmul" and graph.nodes[graph.inputs["x"]].type.shape == (3, 8)
