@@ -14,9 +14,22 @@ from typing import Any, Protocol
 
 from ir_semantics.scalars.concrete import show_value
 from ir_semantics.scalars.formats import BOOLEAN, NUMBER, REALS, Format, Value
-from ir_semantics.scalars.terms import FALSE, TRUE, Scalar, all_of, constant, is_finite, postorder, variables
+from ir_semantics.scalars.terms import (
+    FALSE,
+    TRUE,
+    Scalar,
+    all_of,
+    constant,
+    is_finite,
+    operations_in,
+    postorder,
+    variables,
+)
 from ir_semantics.scalars.terms import unsigned_zero as _unsigned_zero
 from smt_encodings.claims import Equality, Interpretation
+
+MOST_OPERATIONS = 5_000
+"""Operations of a rule when it is written out, with parts that are shared as often as they are used."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +83,8 @@ class ScalarRule:
                 raise TypeError(f"{what} of the rule {self.name} must be a Boolean, not {getattr(self, what).format}")
         if self.number == NUMBER:
             raise TypeError(f"the rule {self.name} must say which format its numbers have, such as BINARY32 or REALS")
+        if (count := operations_in(*self.terms)) > MOST_OPERATIONS:
+            raise ValueError(f"the rule {self.name} must have at most {MOST_OPERATIONS:,} operations, not {count:,}")
         variables(*self.terms)  # one format for each name
         for lemma in self.lemmas:
             if any(c is not TRUE for c in (lemma.condition, lemma.left_has_value, lemma.right_has_value)):

@@ -26,6 +26,8 @@ from ir_semantics.tensors.index import Index, Names, size
 from ir_semantics.tensors.terms import Shape, Tensor, element_of, operands_of, well_formed
 from smt_encodings.claims import Claim, Equality, Interpretation
 
+MOST_OPERATIONS = 5_000
+"""Operators of a rule when it is written out, with parts that are shared as often as they are used."""
 _QUOTIENT = re.compile(r"\(\(([^()]*)\) // \(([^()]*)\)\)")
 
 
@@ -48,7 +50,8 @@ class TensorRule:
     positive numbers only; ``masks`` are Boolean inputs with their shapes.  Over the reals, inputs are finite, and where
     the left side has no value (1 / 0, inf - inf, 0 * inf) nothing is claimed; otherwise the right side has that value.
 
-    Raises TypeError where an argument is of another type, and ValueError where ``positive`` names no input.
+    Raises TypeError where an argument is of another type, and ValueError where ``positive`` names no input, and where
+    it has more than MOST_OPERATIONS operators.
     """
 
     name: str
@@ -82,6 +85,12 @@ class TensorRule:
                 case (str(), tuple() as extents) if all(isinstance(e, Index) for e in extents):
                     continue
             raise TypeError(f"masks of the rule {self.name} must be pairs of a name and a shape, not {mask!r:.60}")
+        written: dict[int, int] = {}
+        for term in operands_of(self.left, self.right):
+            written[id(term)] = 1 + sum(written[id(o)] for o in term.operands)
+        count = written[id(self.left)] + written[id(self.right)]
+        if count > MOST_OPERATIONS:
+            raise ValueError(f"the rule {self.name} must have at most {MOST_OPERATIONS:,} operators, not {count:,}")
         inputs = {dict(t.attributes)["name"] for t in operands_of(self.left, self.right) if t.operator == "input"}
         stray = sorted(set(self.positive) - inputs, key=str)
         if stray:

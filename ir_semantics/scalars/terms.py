@@ -264,6 +264,14 @@ def postorder(roots: Iterable[Scalar]) -> Iterator[Scalar]:
             stack.extend((a, False) for a in reversed(term.args) if a not in seen)
 
 
+def operations_in(*roots: Scalar) -> int:
+    """How many operations and leaves terms have when they are written out: parts that are shared count each time."""
+    written: dict[Scalar, int] = {}
+    for term in postorder(roots):
+        written[term] = 1 + sum(written[a] for a in term.args)
+    return sum(written[root] for root in roots)
+
+
 def variables(*roots: Scalar) -> dict[str, Format]:
     """The variables of terms by name; raises TypeError where one name has two formats."""
     formats: dict[str, Format] = {}

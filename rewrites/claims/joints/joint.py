@@ -95,8 +95,8 @@ class Joint:
             *(both(step.words, step.run.premise) for step in self.steps),
             well_formed(*self.memories.values()),
         )
-        rule = TensorRule(name, left, right, premise, Equality.OVER_REALS)
         try:
+            rule = TensorRule(name, left, right, premise, Equality.OVER_REALS)
             strange = {*rule.sizes, *(n for e in self.exponents.values() for n in index(e).variables)} - self._open
         except FAULTS as error:
             raise error if isinstance(error, Unread) else Unread(f"{operator.name} cannot be read: {error}") from error

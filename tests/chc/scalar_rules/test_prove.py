@@ -295,3 +295,13 @@ def test_ladders_by_number() -> None:
     )
     assert rule_prover.interpretations_of(ScalarRule("r", x, x, REALS))[-1] is Interpretation.REALS
     assert rule_prover.interpretations_of(ScalarRule("r", x, x, INT8))[-1] is Interpretation.BITS
+
+
+def test_a_rule_that_nobody_can_read_is_refused() -> None:
+    """Parts that are shared make it short for us, and long for everybody else."""
+    x = variable("x")
+    doubled = x
+    for _ in range(60):
+        doubled = doubled + doubled
+    with pytest.raises(ValueError, match=r"^the rule doubled must have at most 5,000 operations, not [\d,]{20,}$"):
+        ScalarRule("doubled", doubled, 2**60 * x, REALS)

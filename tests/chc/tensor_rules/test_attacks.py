@@ -478,3 +478,12 @@ def test_sizes_and_inputs_may_be_called_like_words_of_solvers() -> None:
     assert decide_tensor_rule(rule(transpose(transpose(x, [1, 0]), [1, 0]), x)).status is Status.PROVED
     wrong = decide_tensor_rule(rule(transpose(x, [1, 0]), x, equal(m, n)))
     assert wrong.status is Status.REFUTED
+
+
+def test_a_rule_that_nobody_can_read_is_refused() -> None:
+    """Parts that are shared make it short for us, and long for everybody else."""
+    doubled = matrix = input_("x", N)
+    for _ in range(60):
+        doubled = map_(variable("a") + variable("b"), a=doubled, b=doubled)
+    with pytest.raises(ValueError, match=r"^the rule doubled must have at most 5,000 operators, not [\d,]{20,}$"):
+        TensorRule("doubled", doubled, map_(2**60 * variable("a"), a=matrix))
