@@ -145,7 +145,7 @@ class Prover:
         for interpretation in ladder:
             if not _applies(interpretation, [*hypotheses, goal]):
                 continue
-            if _has_data(goal) and self._answer(meaning, (), goal, classes, interpretation):
+            if (_has_data(goal) or not hypotheses) and self._answer(meaning, (), goal, classes, interpretation):
                 return True  # most equalities of data need no hypothesis, and solvers are faster without
             if hypotheses and self._answer(meaning, hypotheses, goal, classes, interpretation):
                 return True

@@ -9,13 +9,16 @@ from itertools import product
 from math import prod
 
 from ir_semantics.elements.binders import unrolled
-from ir_semantics.elements.operators import both, either, equal, inside, negation, same
-from ir_semantics.elements.terms import Term, integer_value, is_true, new_terms, number, truth
+from ir_semantics.elements.operators import at_most, both, either, equal, inside, negation, same
+from ir_semantics.elements.terms import Term, fresh, integer_value, is_true, new_terms, number, truth
 from ir_semantics.mlir import ir
-from ir_semantics.mlir.semantics.function import Arguments, Meaning, arguments_of, meaning_of, signature
+from ir_semantics.mlir.semantics.arguments import Arguments, arguments_of, globals_of
+from ir_semantics.mlir.semantics.function import Meaning, meaning_of, signature
+from ir_semantics.mlir.semantics.memory import Memory, Place
 from ir_semantics.mlir.semantics.program import Reading
 from ir_semantics.mlir.semantics.tensor import new_subscripts
 from ir_semantics.mlir.semantics.values import Element, NotCovered, Tensor
+from ir_semantics.scalars.formats import INTEGERS
 from smt_encodings.claims import Claim, Equality, Interpretation, Runs, Status, Unsupported, Verdict, conclude
 from smt_encodings.discharge import Discharger, Requirement, Requirements
 from smt_encodings.runs import surviving
@@ -41,7 +44,11 @@ class Options:
 
 
 def refines(
-    source: ir.Operation, target: ir.Operation, options: Options | None = None, discharger: Discharger | None = None
+    source: ir.Operation,
+    target: ir.Operation,
+    options: Options | None = None,
+    discharger: Discharger | None = None,
+    modules: Sequence[ir.Module] = (),
 ) -> Verdict:
     """Whether ``target`` refines ``source``, two functions (``func.func``) of one signature.
 
@@ -50,7 +57,8 @@ def refines(
     ``details["counterexample"]`` has inputs on which both were evaluated.  VACUOUS: it is proved that the source is
     never defined.  UNKNOWN: an operator without a meaning, with its place, or what could not be proved.
     ``details["answers"]`` are the solvers' answers by which the proof found its form.
-    Raises ValueError where the signatures differ.
+    ``modules`` are those of the functions, whose globals these use.
+    Raises ValueError where the signatures differ, or globals of one name.
     """
     start = time.perf_counter()
     options = options or Options()
@@ -59,7 +67,7 @@ def refines(
             f"functions must have one signature to be compared; {source.symbol} and {target.symbol} differ"
         )
     with new_terms():
-        attempt = _Attempt(source, target, options, discharger or Discharger())
+        attempt = _Attempt((source, target), options, discharger or Discharger(), modules)
         try:
             status, reason = attempt.decide()
         except NotCovered as error:
@@ -73,7 +81,11 @@ def refines(
 
 
 def required(
-    source: ir.Operation, target: ir.Operation, options: Options, answers: Sequence[bool]
+    source: ir.Operation,
+    target: ir.Operation,
+    options: Options,
+    answers: Sequence[bool],
+    modules: Sequence[ir.Module] = (),
 ) -> tuple[Claim, Sequence[Requirement]]:
     """The claim and the obligations of a proof that found its form by these answers, written again without asking.
 
@@ -83,7 +95,7 @@ def required(
         raise ValueError("functions must have one signature to be compared")
     with new_terms():
         requirements = Requirements(second=False)
-        attempt = _Attempt(source, target, options, requirements)
+        attempt = _Attempt((source, target), options, requirements, modules)
         try:
             unproved = attempt.again(answers)
         except (NotCovered, Unsupported) as error:
@@ -93,10 +105,10 @@ def required(
         return attempt.claim(), requirements.required
 
 
-def survey(source: ir.Operation, target: ir.Operation, options: Options) -> Runs:
+def survey(source: ir.Operation, target: ir.Operation, options: Options, modules: Sequence[ir.Module] = ()) -> Runs:
     """The runs that a proof survives, made again."""
     with new_terms():
-        attempt = _Attempt(source, target, options, Discharger())
+        attempt = _Attempt((source, target), options, Discharger(), modules)
         attempt.read()
         assert attempt.search is not None
         attempt.search.search(0, FIRST)
@@ -104,14 +116,18 @@ def survey(source: ir.Operation, target: ir.Operation, options: Options) -> Runs
 
 
 def replay(
-    source: ir.Operation, target: ir.Operation, options: Options, given: Counterexample
+    source: ir.Operation,
+    target: ir.Operation,
+    options: Options,
+    given: Counterexample,
+    modules: Sequence[ir.Module] = (),
 ) -> Counterexample | None:
     """What the inputs of a counterexample come to now; None where they show nothing.
 
     Raises ValueError where they are no inputs of the functions.
     """
     with new_terms():
-        attempt = _Attempt(source, target, options, Discharger())
+        attempt = _Attempt((source, target), options, Discharger(), modules)
         attempt.read()
         assert attempt.search is not None
         return attempt.search.replayed(given)
@@ -120,11 +136,18 @@ def replay(
 class _Attempt:
     """One attempt, and what is known so far."""
 
-    def __init__(self, source: ir.Operation, target: ir.Operation, options: Options, discharger: Discharger) -> None:
-        self.functions = source, target
+    def __init__(
+        self,
+        functions: tuple[ir.Operation, ir.Operation],
+        options: Options,
+        discharger: Discharger,
+        modules: Sequence[ir.Module],
+    ) -> None:
+        self.functions = functions
+        self.globals = globals_of(*modules)
         self.options = options
         self.discharger = discharger
-        self.prover = Prover(discharger, source.symbol or "function")
+        self.prover = Prover(discharger, functions[0].symbol or "function")
         self.details: dict[str, object] = {}
         self.notes: dict[str, None] = {}
         self.arguments = Arguments()
@@ -145,7 +168,7 @@ class _Attempt:
 
     def read(self) -> tuple[Meaning, Meaning]:
         """The meaning of both functions."""
-        self.arguments = arguments_of(self.functions[0])
+        self.arguments = arguments_of(self.functions[0], self.options.reading, self.globals)
         source, target = (meaning_of(f, self.arguments, self.options.reading) for f in self.functions)
         self.notes = dict.fromkeys((*self.options.reading.notes, *source.notes, *target.notes))
         self.search = Search(self.arguments, source, target)
@@ -176,7 +199,7 @@ class _Attempt:
         self.details["answers"] = tuple(self.prover.taken)
         if not unproved:
             return conclude(self.discharger.obligations, self.details.get("decided_by", ""))
-        counterexample = search.search(1, LAST, 10 * STEPS)
+        counterexample = search.search(1, LAST, 30 * STEPS)
         if counterexample is not None:
             return self._refuted(counterexample)
         self.details["reasons"] = tuple(self.prover.reasons)
@@ -225,13 +248,30 @@ class _Attempt:
         known = [*self.arguments.facts, source.behaves]
         for each in target.requirements:
             text = f"the target's {each.operator} at {each.position} is defined: {each.reason}"
-            if not self.prover.follows(text, known, each.condition):
+            if not self.prover.follows(text, known, each.condition, [each.at]):
                 return text
         for place, (a, b) in enumerate(zip(source.results, target.results, strict=True)):
             unproved = self._result(f"result {place}", known, a, b)
             if unproved:
                 return unproved
+        unproved = self._memory(known, source.memory, target.memory)
+        if unproved:
+            return unproved
         return "" if self.prover.used or self.prover.alike() else "both functions have one normal form"
+
+    def _memory(self, known: Sequence[Term], source: Memory, target: Memory) -> str:
+        """As :meth:`_unproved`, of blocks that were there before and that the source leaves alive."""
+        block, place = fresh("block", INTEGERS), fresh("place", INTEGERS)
+        here = [*known, at_most(number(0), block), source.alive(block)]
+        if not self.prover.follows("a block that was there before is left alive", here, target.alive(block)):
+            return "a block that was there before is left alive"
+        here.append(inside(place, source.size(block)))
+        for kind in dict.fromkeys((*source.formats, *target.formats)):
+            text = f"an arbitrary element of memory ({kind}) is the same afterwards"
+            pair = source.cells(Place(kind, block, place)), target.cells(Place(kind, block, place))
+            if not self._element(text, here, pair, (block, place)):
+                return text
+        return ""
 
     def _result(self, name: str, known: Sequence[Term], a: Element | Tensor, b: Element | Tensor) -> str:
         if isinstance(a, Element) and isinstance(b, Element):

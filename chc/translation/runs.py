@@ -16,16 +16,18 @@ from chc.scalar_rules.search import random_value, special_values
 from ir_semantics.elements.binders import postorder
 from ir_semantics.elements.evaluate import Budget, Evaluation
 from ir_semantics.elements.operators import atom, conjuncts, minus, polynomial
-from ir_semantics.elements.terms import Input, Symbol, Term, literal
-from ir_semantics.mlir.semantics.function import Arguments, Meaning
+from ir_semantics.elements.terms import Input, Symbol, Term, fresh, literal, truth
+from ir_semantics.mlir.semantics.arguments import Arguments
+from ir_semantics.mlir.semantics.function import Meaning
+from ir_semantics.mlir.semantics.memory import Place
 from ir_semantics.mlir.semantics.tensor import new_subscripts
-from ir_semantics.mlir.semantics.values import Element, Tensor
+from ir_semantics.mlir.semantics.values import Element, Tensor, defined
 from ir_semantics.scalars.concrete import Concrete, same_value, show_value
 from ir_semantics.scalars.formats import BOOLEAN, INTEGERS, Format, Value
 from ir_semantics.scalars.terms import NotInterpreted
 from ir_semantics.tensors.index import Index
 
-STEPS = 100_000
+STEPS = 40_000
 """Evaluation steps of a search, of which one run takes half at most."""
 ELEMENTS = 64
 """Elements of a result that a run compares, at most."""
@@ -63,11 +65,13 @@ class Inputs:
     pools: dict[Format, list[Value]]
     budget: Budget
     number: int = 1
+    of_memory: frozenset[Input] = frozenset()
+    block_sizes: tuple[int, ...] = (0, 1)
     arrays: dict[Input, dict[tuple[int, ...], Value]] = field(default_factory=dict)
     at: tuple[int, ...] = ()
     _few: dict[Input, list[Value]] = field(default_factory=dict)
 
-    def evaluation(self, arguments: Arguments, more: Mapping[Symbol, Value] | None = None) -> Evaluation:
+    def evaluation(self, more: Mapping[Symbol, Value] | None = None) -> Evaluation:
         """What evaluates terms on these inputs."""
 
         def contents(array: Input, at: Sequence[int]) -> Value:
@@ -77,11 +81,14 @@ class Inputs:
                 elements[key] = self._element(array)
             return elements[key]
 
-        arrays = {a: (lambda at, a=a: contents(a, at)) for a in arguments.arrays}
-        return Evaluation({**self.symbols, **(more or {})}, arrays, self.budget)
+        return Evaluation({**self.symbols, **(more or {})}, contents, self.budget)
 
     def _element(self, array: Input) -> Value:
         """In every third run all elements are one special value; of some tensors they are one of two."""
+        if array in self.of_memory and array.kind == BOOLEAN:
+            return self.number % 4 != 1 or self.draw.random() < 0.9
+        if array in self.of_memory and array.kind == INTEGERS:
+            return self.draw.choice(self.block_sizes)
         pool = self.pools[array.kind]
         if self.number % 3 == 0:
             return pool[self.number // 3 % len(pool)]
@@ -116,7 +123,16 @@ class Runs:
     def __post_init__(self) -> None:
         self._subscripts: dict[int, list[Term]] = {}
         self._pairs = list(zip(self.source.results, self.target.results, strict=True))
+        self._blocks = {_symbol(t) for t in self.arguments.likely}
+        self._cell = fresh("block", INTEGERS), fresh("place", INTEGERS)
+        self._cells = list(self._changed_cells())
+        if self.arguments.likely or self._cells:
+            self._block_terms = [
+                f(self._cell[0]) for m in (self.source.memory, self.target.memory) for f in (m.alive, m.size)
+            ]
         self._literals = self._constants()
+        numbers = sorted({int(v) for kind, v in self._literals if kind == INTEGERS and 0 <= v < 1 << 40})
+        self._block_sizes = tuple(n + d for n in (7, *numbers[-4:]) for d in (0, 1))
         self._equations = self._find_equations()
 
     def search(self, seed: int, most: int, steps: int = STEPS) -> Counterexample | None:
@@ -146,22 +162,33 @@ class Runs:
         """
         arguments = self.arguments
         have = [len(given.sizes), len(given.scalars), len(given.elements)]
-        needed = [len(arguments.sizes), len(arguments.scalars), len(arguments.arrays)]
+        needed = [len(arguments.sizes), len(arguments.scalars), len(arguments.all_arrays)]
         if have != needed:
             raise ValueError(
                 f"there must be as many sizes, numbers and tensors as the functions have, {needed}, not {have}"
             )
         pools = {k: self._pool(k) for k in self._formats()}
-        inputs = Inputs({}, random.Random(0), pools, Budget(10 * STEPS), at=given.at)
+        inputs = Inputs(
+            {}, random.Random(0), pools, Budget(10 * STEPS), 1, self._of_memory(), self._block_sizes, at=given.at
+        )
         values = (*given.sizes.values(), *given.scalars.values())
         for term, value in zip((*arguments.sizes, *arguments.scalars), values, strict=True):
             inputs.symbols[_symbol(term)] = _checked(value, term.kind)
-        for array, elements in zip(arguments.arrays, given.elements.values(), strict=True):
+        for array, elements in zip(arguments.all_arrays, given.elements.values(), strict=True):
             inputs.arrays[array] = {at: _checked(value, array.kind) for at, value in elements.items()}
         try:
             return self.difference(inputs)
         except NotInterpreted:
             return None
+
+    def _changed_cells(self) -> Iterator[tuple[str, Element, Element]]:
+        """The element of one arbitrary cell in both memories, of each format in which these may differ."""
+        memories = self.source.memory, self.target.memory
+        for kind in dict.fromkeys((*memories[0].formats, *memories[1].formats)):
+            one, other = (m.cells(Place(kind, *self._cell)) for m in memories)
+            yield str(kind), one, other
+        if any(m.alive(self._cell[0]) is not memories[0].alive(self._cell[0]) for m in memories):
+            yield "alive", defined(truth(True)), defined(truth(True))
 
     # -- one run -------------------------------------------------------------------------------------------
 
@@ -170,7 +197,7 @@ class Runs:
 
         Raises NotInterpreted where something has no exact value.
         """
-        evaluation = inputs.evaluation(self.arguments)
+        evaluation = inputs.evaluation()
         if not all(evaluation.truth(r.condition) for r in self.source.requirements):
             return None
         broken = next((r for r in self.target.requirements if not evaluation.truth(r.condition)), None)
@@ -182,9 +209,34 @@ class Runs:
             found = self._compared(inputs, evaluation, place, a, b)
             if found is not None:
                 return found
+        found = self._memories(inputs)
+        if found is not None:
+            return found
         if len(self.sizes) < 6:
             shown = ", ".join(f"{s} = {evaluation.integer(s)}" for s in self.arguments.sizes)
             self.sizes += [shown] if shown and shown not in self.sizes else []
+        return None
+
+    def _memories(self, inputs: Inputs) -> Counterexample | None:
+        """Where memory is different afterwards: in blocks that were there before, and that the source leaves alive."""
+        if not self._cells:
+            return None
+        given = {int(v) for s, v in inputs.symbols.items() if s in self._blocks}
+        block, place = (_symbol(t) for t in self._cell)
+        for b in sorted({*given, *range(len(self.arguments.before.globals) + len(self.arguments.values))}):
+            evaluation = inputs.evaluation({block: b, place: 0})
+            alive, still = (evaluation.truth(m.memory.alive(self._cell[0])) for m in (self.source, self.target))
+            if not alive:
+                continue
+            if not still:
+                return self._found(inputs, f"block {b}", "leaves it alive", "frees it")
+            size = evaluation.integer(self.source.memory.size(self._cell[0]))
+            for at in range(max(0, min(size, ELEMENTS // 2))):
+                here = inputs.evaluation({block: b, place: at})
+                for name, one, other in self._cells:
+                    found = self._element(inputs, here, f"block {b} at {at} ({name})", one, other)
+                    if found is not None:
+                        return found
         return None
 
     def _compared(
@@ -204,7 +256,7 @@ class Runs:
         one, other = a.at(subscripts), b.at(subscripts)
         for at in self._places(shapes[0], inputs.draw, inputs.at[1:] if inputs.at[:1] == (place,) else ()):
             here = {_symbol(s): i for s, i in zip(subscripts, at, strict=True)}
-            found = self._element(inputs, inputs.evaluation(self.arguments, here), f"{name}{list(at)}", one, other)
+            found = self._element(inputs, inputs.evaluation(here), f"{name}{list(at)}", one, other)
             if found is not None:
                 return replace(found, at=(place, *at))
         return None
@@ -225,7 +277,7 @@ class Runs:
         values = {_symbol(t): inputs.symbols[_symbol(t)] for t in (*self.arguments.sizes, *self.arguments.scalars)}
         sizes = {_symbol(t).name: int(values[_symbol(t)]) for t in self.arguments.sizes}
         scalars = {_symbol(t).name: values[_symbol(t)] for t in self.arguments.scalars}
-        elements = {a.name: dict(sorted(inputs.arrays.get(a, {}).items())) for a in self.arguments.arrays}
+        elements = {a.name: dict(sorted(inputs.arrays.get(a, {}).items())) for a in self.arguments.all_arrays}
         return Counterexample(sizes, scalars, elements, place, source, target)
 
     def _subscripts_of(self, place: int, tensor: Tensor) -> list[Term]:
@@ -254,11 +306,14 @@ class Runs:
         wholes = sorted(n for n in self._sizes() if 0 <= n <= 40)
         for run in count():
             symbols: dict[Symbol, Value] = {}
-            inputs = Inputs(symbols, draw, pools, Budget(STEPS), run)
+            inputs = Inputs(symbols, draw, pools, Budget(STEPS), run, self._of_memory(), self._block_sizes)
             for each in sizes:
                 symbols[each] = draw.choice(wholes[:8] if draw.random() < 0.7 else wholes)
             for term in self.arguments.scalars:
-                symbols[_symbol(term)] = inputs.value(term.kind)
+                few = self.arguments.likely.get(term)
+                if few is None and term.kind == INTEGERS and draw.random() < 0.6:
+                    few = (0, 1, 2, 3)
+                symbols[_symbol(term)] = inputs.value(term.kind) if few is None else draw.choice(few)
             self._solve(symbols, sizes)
             yield inputs
 
@@ -298,6 +353,7 @@ class Runs:
                     roots += [*x.shape, x_at.value, x_at.defined]
                 else:
                     roots += [x.value, x.defined]
+        roots += [t for _, *pair in self._cells for e in pair for t in (e.value, e.defined)]
         return roots
 
     def _constants(self) -> list[tuple[Format, Fraction]]:
@@ -318,8 +374,12 @@ class Runs:
         known = {int(v) for kind, v in self._literals if kind == INTEGERS and 0 <= v <= 40}
         return {0, 1, 2, 3, 4, 5, 6, *(n + d for n in known for d in (0, 1)), *(n - 1 for n in known if n)}
 
+    def _of_memory(self) -> frozenset[Input]:
+        """What says how large blocks are, what may be done with them, and what is written."""
+        return frozenset(a for a in self.arguments.before.arrays if len(a.shape) == 1 or a.kind == BOOLEAN)
+
     def _formats(self) -> set[Format]:
-        return {t.kind for t in self.arguments.scalars} | {a.kind for a in self.arguments.arrays}
+        return {INTEGERS} | {t.kind for t in self.arguments.scalars} | {a.kind for a in self.arguments.all_arrays}
 
     def _pool(self, kind: Format) -> list[Value]:
         if kind == INTEGERS:

@@ -18,11 +18,11 @@ from ir_semantics.scalars.concrete import Concrete
 from ir_semantics.scalars.floats import float_value
 from ir_semantics.scalars.formats import INTEGERS, Format, Value
 from ir_semantics.scalars.terms import NotInterpreted
-from ir_semantics.tensors.index import Index
+from ir_semantics.tensors.index import Index, Quotient
 
 from .terms import Input, Symbol, Table, Term
 
-Contents: TypeAlias = Callable[[Sequence[int]], Value]
+Contents: TypeAlias = Callable[[Input, Sequence[int]], Value]
 """The element of a tensor at subscripts."""
 
 
@@ -51,7 +51,7 @@ class Evaluation:
     """
 
     symbols: Mapping[Symbol, Value]
-    arrays: Mapping[Input, Contents]
+    contents: Contents
     budget: Budget
     _memo: dict[Term, Value] = field(default_factory=dict)
 
@@ -97,16 +97,14 @@ class Evaluation:
                 return bool(memo[term.args[0]]) and bool(memo[term.args[1]])
             case "polynomial":
                 assert isinstance(term.payload, Index)
-                try:
-                    return term.payload.value({f"t.{a.number:07}": int(memo[a]) for a in term.args})
-                except ZeroDivisionError:
-                    return 0
+                return _compiled(term.payload)(*(memo[a] for a in term.args))
             case "read":
                 at = [int(memo[a]) for a in term.args]
                 array = term.payload
                 if isinstance(array, Table):
                     return Concrete({}).constant(array.at(at), array.kind)
-                return self.arrays[array](at)  # type: ignore[index]
+                assert isinstance(array, Input)
+                return self.contents(array, at)
             case "fold" | "every":
                 return self._loop(term, symbols, memo)
             case "function":
@@ -163,6 +161,27 @@ def _depending(body: Term, bound: frozenset[Symbol]) -> Iterator[Term]:
             seen.add(term)
             stack.append((term, True))
             stack.extend((a, False) for a in _needed(term, None))
+
+
+@cache
+def _compiled(value: Index) -> Callable[..., int]:
+    """A polynomial as a Python function of its variables in the order of their names; quotients by 0 are 0."""
+    places = {name: f"a{i}" for i, name in enumerate(sorted(value.variables))}
+
+    def text(index: Index) -> str:
+        return " + ".join("*".join([str(c), *map(of, monomial)]) for monomial, c in index.terms) or "0"
+
+    def of(atom: str | Quotient) -> str:
+        if isinstance(atom, str):
+            return places[atom]
+        return f"quotient({text(atom.dividend)}, {text(atom.divisor)})"
+
+    run: Callable[..., int] = eval(f"lambda {', '.join(places.values())}: {text(value)}", {"quotient": _quotient})
+    return run
+
+
+def _quotient(a: int, b: int) -> int:
+    return a // b if b > 0 else 0
 
 
 @cache

@@ -11,9 +11,9 @@ from ir_semantics.mlir.affine import AffineMap
 from ir_semantics.scalars.formats import INTEGERS
 
 from .loops import value_of
-from .program import Call, Operator
+from .program import Call, MeaningOfValue, Operator
 from .tensor import identity
-from .values import Element, MeaningOfValue, Tensor, defined, static_shape
+from .values import Element, Tensor, defined, static_shape
 
 
 def _results(call: Call) -> list[Term]:

@@ -9,8 +9,8 @@ from ir_semantics.elements.terms import Table, Term, constant, read, table, trut
 from ir_semantics.mlir import ir
 from ir_semantics.scalars.formats import Format, Literal
 
-from .program import Call, Operator
-from .values import Element, MeaningOfValue, Tensor, defined, number_of, static_shape
+from .program import Call, MeaningOfValue, Operator
+from .values import Element, Tensor, defined, number_of, static_shape
 
 MOST_ELEMENTS = 1 << 20
 """A constant that lists more elements has no meaning here."""
@@ -18,40 +18,41 @@ MOST_ELEMENTS = 1 << 20
 
 def elements_of(call: Call, value: ir.Attribute | None) -> Tensor:
     """The tensor of a dense, splat or sparse constant."""
+    type_ = value.type if isinstance(value, ir.DenseElements | ir.SparseElements) else None
+    constants = constant_table(value, call.format(type_)) if isinstance(type_, ir.TensorType) else None
+    if constants is None:
+        raise call.fail(f"the constant must be a dense or sparse tensor that lists at most {MOST_ELEMENTS} numbers")
+    return tensor_of(constants)
+
+
+def constant_table(value: ir.Attribute | None, kind: Format) -> Table | None:
+    """The table of a dense, splat or sparse constant; None where it has no meaning here."""
     match value:
         case ir.DenseElements(type=ir.TensorType(shape=shape, element=element)):
-            numbers = [number_of(bits, element) for bits in _bits(call, value)]
-            if value.is_splat:
-                return tensor_of(table(call.format(element), _static(shape), {}, numbers[0]))
+            bits = value.bit_patterns()
+            if len(bits) > MOST_ELEMENTS:
+                return None
+            numbers = [number_of(b, element) for b in bits]
             first = numbers[0] if numbers else Fraction(0)
-            values: dict[int, Literal] = dict(enumerate(numbers))
-            return tensor_of(table(call.format(element), _static(shape), values, first))
-        case ir.SparseElements(type=ir.TensorType(shape=shape, element=element), indices=indices, values=listed):
-            if not isinstance(listed, ir.DenseElements):
-                raise call.fail("a constant of strings has no meaning here")
-            numbers = [number_of(bits, element) for bits in _bits(call, listed)]
-            return tensor_of(_sparse(call, call.format(element), _static(shape), indices, (numbers, listed.is_splat)))
-    raise call.fail("the constant must be a number, or a dense or sparse tensor of them")
+            return table(kind, _static(shape), {} if value.is_splat else dict(enumerate(numbers)), first)
+        case ir.SparseElements(indices=indices, values=ir.DenseElements() as listed):
+            return _sparse(kind, value.type, indices, listed)
+    return None
 
 
 def _static(shape: ir.Shape) -> tuple[int, ...]:
     return tuple(n for n in shape if n is not None)
 
 
-def _bits(call: Call, value: ir.DenseElements) -> list[int]:
-    bits = value.bit_patterns()
-    if len(bits) > MOST_ELEMENTS:
-        raise call.fail(f"a constant of more than {MOST_ELEMENTS} elements has no meaning here")
-    return bits
-
-
-def _sparse(
-    call: Call, kind: Format, shape: tuple[int, ...], indices: ir.DenseElements, listed: tuple[list[Literal], bool]
-) -> Table:
-    numbers, is_splat = listed
+def _sparse(kind: Format, type_: ir.Type, indices: ir.DenseElements, listed: ir.DenseElements) -> Table | None:
+    assert isinstance(type_, ir.TensorType)
+    shape = _static(type_.shape)
+    numbers = [number_of(bits, type_.element) for bits in listed.bit_patterns()]
     flat = indices.integers()
     rows = indices.type.shape[0] if len(indices.type.shape) == 2 else None
     count = rows if isinstance(rows, int) else len(flat) // max(1, len(shape))
+    if count > MOST_ELEMENTS:
+        return None
     if indices.is_splat:
         flat = flat * (count * len(shape))
     values: dict[int, Literal] = {}
@@ -59,7 +60,7 @@ def _sparse(
         place = 0
         for i, n in zip(flat[row * len(shape) : (row + 1) * len(shape)], shape, strict=True):
             place = place * n + i
-        values[place] = numbers[0] if is_splat else numbers[row]
+        values[place] = numbers[0] if listed.is_splat else numbers[row]
     return table(kind, shape, values, Fraction(0))
 
 

@@ -10,8 +10,8 @@ from ir_semantics.elements.operators import both
 from ir_semantics.elements.terms import Term, fresh
 from ir_semantics.scalars.formats import INTEGERS
 
-from .program import Call, Operator
-from .values import Element, MeaningOfValue, Tensor, combined
+from .program import Call, MeaningOfValue, Operator
+from .values import Element, Tensor, combined
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,9 @@ from ir_semantics.scalars.floats import largest
 from ir_semantics.scalars.formats import BOOLEAN, INTEGERS, Format
 
 from .elementwise import Result, ScalarRule, elementwise
-from .program import Call, Operator
-from .values import Element, MeaningOfValue, Tensor, bits_of, word, zero
+from .memory import Buffer, selected_buffer
+from .program import Call, MeaningOfValue, Operator
+from .values import Element, Tensor, bits_of, word, zero
 
 
 def unsigned(value: Term) -> Term:
@@ -237,17 +238,22 @@ def _cmpi(call: Call, args: Sequence[Term]) -> Result:
 
 
 def _select(call: Call) -> Sequence[MeaningOfValue]:
-    condition = call.operands[0]
     if isinstance(call.operands[1], Element):
         return [selected(call.element(0), call.element(1), call.element(2))]
+    if isinstance(call.operands[1], Buffer):
+        call.used(call.element(0), "a buffer is chosen by a condition that is not defined")
+        return [selected_buffer(call.element(0), call.buffer(1), call.buffer(2))]
     yes, no = call.tensor(1), call.tensor(2)
     call.require_equal(yes.shape, no.shape, "operands must have one shape")
-    if isinstance(condition, Tensor):
-        call.require_equal(condition.shape, yes.shape, "operands must have one shape")
+    conditions = call.tensor(0) if isinstance(call.operands[0], Tensor) else None
+    single = call.element(0) if conditions is None else None
+    if conditions is not None:
+        call.require_equal(conditions.shape, yes.shape, "operands must have one shape")
 
     def element(at: tuple[Term, ...]) -> Element:
-        here = condition.at(at) if isinstance(condition, Tensor) else condition
-        return selected(here, yes.at(at), no.at(at))
+        condition = conditions.at(at) if conditions is not None else single
+        assert condition is not None
+        return selected(condition, yes.at(at), no.at(at))
 
     return [Tensor(yes.kind, yes.shape, element)]
 

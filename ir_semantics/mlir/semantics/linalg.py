@@ -7,22 +7,86 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
+from math import prod
 
-from ir_semantics.elements.terms import Term
+from ir_semantics.elements.operators import either
+from ir_semantics.elements.terms import Term, integer_value, number, truth
 from ir_semantics.mlir import ir
 from ir_semantics.mlir.affine import AffineMap, Binary, Constant, Dimension, Expression
 
+from .buffers import require_nested, view, write
 from .loops import Loops
-from .program import Call, Operator, Scope
+from .memory import Buffer, apart, same_view
+from .program import Call, MeaningOfValue, Operator, Scope
 from .tensor import read_zero
-from .values import Element, MeaningOfValue, Tensor, defined
+from .values import Element, Tensor, defined
 
 
-def _loops(call: Call, operands: Sequence[MeaningOfValue], maps: Sequence[AffineMap], outputs: int) -> list[Tensor]:
+def _loops(
+    call: Call, operands: Sequence[MeaningOfValue], maps: Sequence[AffineMap], outputs: int
+) -> list[MeaningOfValue]:
+    """The results of loops: tensors; what starts from a buffer is written there."""
+
     def run(elements: Sequence[Element], at: Sequence[Term], scope: Scope) -> Sequence[Element]:
         return [read_zero(call, e) for e in call.run_body(elements, scope, at)]
 
-    return Loops(call, list(operands), maps, outputs, run).results()
+    _require_apart(call, operands, maps, outputs)
+    used = {o for operation in call.body.operations for o in operation.operands}
+    arguments = call.body.arguments
+    views = [view(call, o, used=arguments[k] in used) if isinstance(o, Buffer) else o for k, o in enumerate(operands)]
+    results: list[MeaningOfValue] = []
+    for start, result in zip(operands[-outputs:], Loops(call, views, maps, outputs, run).results(), strict=True):
+        if isinstance(start, Buffer):
+            write(call, start, result)
+        else:
+            results.append(result)
+    return results
+
+
+def _require_apart(call: Call, operands: Sequence[MeaningOfValue], maps: Sequence[AffineMap], outputs: int) -> None:
+    """Requires that what is written overlaps nothing else, unless it is read at the same place of the same loops."""
+    first = len(operands) - outputs
+    for k, written in enumerate(operands[first:], first):
+        for j, other in enumerate(operands):
+            if isinstance(written, Buffer) and isinstance(other, Buffer) and j != k and (j < first or j < k):
+                for each in (written, other):
+                    require_nested(call, each)
+                in_place = maps[j] == maps[k] and len(set(maps[k].results)) == maps[k].dimensions and j < first
+                may = same_view(written, other) if in_place else truth(False)
+                call.require(either(apart(written, other), may), "what is written must not overlap another operand")
+
+
+MOST_ITERATIONS = 64
+"""Loops whose body writes memory are written out, up to so many iterations."""
+
+
+def _written_out(call: Call, maps: Sequence[AffineMap], outputs: int) -> Sequence[MeaningOfValue]:
+    """Loops whose body writes memory, one iteration after the other."""
+    extents: dict[int, int] = {}
+    for operand, map_ in zip(call.operands, maps, strict=True):
+        if not isinstance(operand, Buffer):
+            raise call.fail("a region that writes has no meaning here")
+        require_nested(call, operand)
+        call.require(call.scope.memory.whole(operand), "what is read must be inside of a block that is alive")
+        for size, expression in zip(operand.shape, map_.results, strict=True):
+            known = integer_value(size)
+            if not isinstance(expression, Dimension) or known is None:
+                raise call.fail("a region that writes has no meaning here")
+            if extents.setdefault(expression.position, known) != known:
+                raise call.fail("sizes that one loop goes over must be equal")
+    count = maps[0].dimensions
+    if len(extents) < count or prod(extents.values()) > MOST_ITERATIONS:
+        raise call.fail("a region that writes has no meaning here")
+    for at in product(*(range(extents[k]) for k in range(count))):
+        places = [[number(at[e.position]) for e in m.results if isinstance(e, Dimension)] for m in maps]
+        buffers = [call.buffer(k) for k in range(len(maps))]
+        elements = [call.scope.memory.at(b, place) for b, place in zip(buffers, places, strict=True)]
+        yielded = call.run_body(elements, call.scope, [number(i) for i in at])
+        for value, buffer, place in zip(yielded, buffers[-outputs:], places[-outputs:], strict=True):
+            call.require(call.scope.memory.writable(buffer.block), "what is written must be in a block that may be")
+            call.scope.memory = call.scope.memory.storing(buffer, place, value)
+    return []
 
 
 def _generic(call: Call) -> Sequence[MeaningOfValue]:
@@ -32,6 +96,8 @@ def _generic(call: Call) -> Sequence[MeaningOfValue]:
         texts = [getattr(e, "text", getattr(e, "value", "")) for e in iterators.elements]
         if any("parallel" not in x and "reduction" not in x for x in texts):
             raise call.fail("loops must be parallel or reductions")
+    if any(o.name == "memref.store" for o in call.body.operations):
+        return _written_out(call, call.maps("indexing_maps"), outputs)
     return _loops(call, call.operands, call.maps("indexing_maps"), outputs)
 
 
@@ -40,11 +106,19 @@ def _index(call: Call) -> Sequence[MeaningOfValue]:
 
 
 def _fill(call: Call) -> Sequence[MeaningOfValue]:
-    value, into = read_zero(call, call.element(0)), call.tensor(1)
+    value, into = read_zero(call, call.element(0)), call.operands[1]
+    if isinstance(into, Buffer):
+        write(call, into, Tensor(into.kind, into.shape, lambda _: value))
+        return []
+    into = call.tensor(1)
     return [Tensor(into.kind, into.shape, lambda _: value)]
 
 
 def _copy(call: Call) -> Sequence[MeaningOfValue]:
+    if isinstance(call.operands[1], Buffer):
+        rank = len(call.operands[1].shape)
+        identity = AffineMap(rank, 0, tuple(Dimension(k) for k in range(rank)))
+        return _loops(call, call.operands, [identity, identity], 1)
     source, into = call.tensor(0), call.tensor(1)
     call.require_equal(source.shape, into.shape, "operands must have one shape")
     if source.kind != into.kind:
@@ -143,10 +217,10 @@ def _expression(letters: Sequence[str], text: str, strides: Sequence[int], dilat
 
 def _elementwise(call: Call) -> Sequence[MeaningOfValue]:
     """A named operator on operands of one shape: its region at each place."""
-    into = call.tensor(len(call.operands) - 1)
-    rank = len(into.shape)
+    into = call.operands[-1]
+    rank = 0 if isinstance(into, Element) else len(into.shape)
     identity = AffineMap(rank, 0, tuple(Dimension(k) for k in range(rank)))
-    maps = [identity if isinstance(o, Tensor) else AffineMap(rank, 0, ()) for o in call.operands]
+    maps = [identity if not isinstance(o, Element) else AffineMap(rank, 0, ()) for o in call.operands]
     return _loops(call, call.operands, maps, 1)
 
 
@@ -165,7 +239,7 @@ def _map_operator(call: Call) -> Sequence[MeaningOfValue]:
     def run(elements: Sequence[Element], at: Sequence[Term], scope: Scope) -> Sequence[Element]:
         return call.run_body(elements[:arguments], scope, at)
 
-    return Loops(call, list(call.operands), [identity] * len(call.operands), 1, run).results()
+    return Loops(call, call.tensors(), [identity] * len(call.operands), 1, run).results()
 
 
 def _reduce(call: Call) -> Sequence[MeaningOfValue]:

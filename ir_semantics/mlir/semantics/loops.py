@@ -26,7 +26,7 @@ from ir_semantics.elements.operators import (
     remainder,
     times,
 )
-from ir_semantics.elements.terms import Term, fresh, integer_value, number
+from ir_semantics.elements.terms import Term, fresh, integer_value, is_false, number
 from ir_semantics.mlir.affine import AffineMap, Binary, Constant, Dimension, Expression
 from ir_semantics.mlir.affine import Symbol as MapSymbol
 from ir_semantics.scalars.formats import BOOLEAN, INTEGERS
@@ -117,12 +117,12 @@ class Loops:
                     call.require(
                         self._inside(expression, size, extents, variables), "loops must stay inside of operands"
                     )
-        inner, running = call.scope.inner(), self._running(len(extents), None)
+        inner, running = call.inner(), self._running(len(extents), None)
         self.body(self._elements(variables, running), variables, inner)
         for each in inner.requirements:
             if any((e.value.symbols | e.defined.symbols) & each.condition.symbols for e in running.values()):
                 raise call.fail(f"what {each.operator} requires of a result in the making has no meaning here")
-        call.scope.of_every(inner, variables, extents)
+        call.require_every(inner, variables, extents)
 
     def _inside(self, expression: Expression, size: Term, extents: Sequence[Term], variables: Sequence[Term]) -> Term:
         """Whether an expression is inside of a dimension in all iterations."""
@@ -193,7 +193,7 @@ class Loops:
         at = [values[k] for k in range(loops)]
         others = self._running(loops, place)
         mine = start if not inner else Element(fresh("acc", start.kind), fresh("acc_defined", BOOLEAN))
-        step = self.body(self._elements(at, {**others, place: mine}), at, self.call.scope.inner())[place]
+        step = self.body(self._elements(at, {**others, place: mine}), at, self.call.inner())[place]
         used = step.value.symbols | step.defined.symbols
         if any((e.value.symbols | e.defined.symbols) & used for e in others.values()):
             raise self.call.fail("a reduction of several results that need each other has no meaning here")
@@ -201,6 +201,8 @@ class Loops:
             return step
         value = fold(start.value, mine.value, ranges, step.value)
         own = mine.value.symbols | mine.defined.symbols
+        if is_false(step.defined):
+            return Element(value, both(start.defined, either(*(equal(e, number(0)) for _, e in ranges))))
         parts = list(conjuncts([step.defined]))
         rest = [c for c in parts if c is not mine.defined]
         if any(own & c.symbols for c in rest) or (len(rest) == len(parts) and (rest or own & step.value.symbols)):
@@ -212,12 +214,12 @@ class Loops:
 
 
 def linear_factors(expression: Expression) -> dict[int, int] | None:
-    """The factor of each dimension of a linear expression; None for others."""
+    """The factor of each dimension of a linear expression, and at -1 the number that is added; None for others."""
     match expression:
         case Dimension(position=k):
             return {k: 1}
-        case Constant():
-            return {}
+        case Constant(value=n):
+            return {-1: n} if n else {}
         case Binary(operator="+", left=left, right=right):
             a, b = linear_factors(left), linear_factors(right)
             if a is None or b is None:

@@ -17,17 +17,24 @@ from ir_semantics.mlir import ir
 from ir_semantics.mlir.affine import AffineMap
 from ir_semantics.scalars.formats import Format
 
-from .values import Element, MeaningOfValue, NotCovered, Tensor, format_of
+from .memory import Buffer, Global, Memory
+from .values import Element, NotCovered, Tensor, format_of
+
+MeaningOfValue: TypeAlias = Element | Tensor | Buffer
 
 
 @dataclass(frozen=True)
 class Requirement:
-    """A condition without which a program's behaviour is undefined, why, and where."""
+    """A condition without which a program's behaviour is undefined, why, and where.
+
+    ``at`` are subscripts at which conditions of every tuple may be of use to a proof.
+    """
 
     condition: Term
     reason: str
     operator: str
     position: ir.Position
+    at: tuple[Term, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -37,12 +44,16 @@ class Reading:
     ``use_neg_zero``: the literal +0.0 is read as -0.0 where a tensor is filled or padded with it, and where a region
     yields it.  ``sums_start_at_minus_zero``: TOSA's sums, also those of convolutions, start at -0.0, which changes no
     value; else they start at +0.0, as TOSA 1.0 writes.  ``dynamic_broadcast``: a dynamic size of 1 is broadcast by
-    TOSA's operators; else behaviour is undefined where dynamic sizes differ.
+    TOSA's operators; else behaviour is undefined where dynamic sizes differ.  ``buffers_apart``: arguments that are
+    buffers are blocks of their own, from their beginning; else they may overlap.  ``unwritten_reads``: to read an
+    element of a buffer that was never written gives a value that may be anything; else behaviour is undefined.
     """
 
     use_neg_zero: bool = False
     sums_start_at_minus_zero: bool = False
     dynamic_broadcast: bool = True
+    buffers_apart: bool = False
+    unwritten_reads: bool = True
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -51,6 +62,8 @@ class Reading:
             "+0.0 is read as -0.0 where tensors are filled or padded with it": self.use_neg_zero,
             "TOSA's sums start at -0.0": self.sums_start_at_minus_zero,
             "dynamic sizes are not broadcast": not self.dynamic_broadcast,
+            "arguments that are buffers are blocks of their own": self.buffers_apart,
+            "to read what was never written is undefined behaviour": not self.unwritten_reads,
         }
         return tuple(text for text, holds in words.items() if holds)
 
@@ -60,19 +73,9 @@ class Scope:
     """What the operations of one block, or of a program, require; and the reading."""
 
     reading: Reading
+    memory: Memory
     requirements: list[Requirement] = field(default_factory=list)
     notes: dict[str, None] = field(default_factory=dict)
-
-    def inner(self) -> Scope:
-        """The scope of a region."""
-        return Scope(self.reading, notes=self.notes)
-
-    def of_every(self, inner: Scope, variables: Sequence[Term], extents: Sequence[Term]) -> None:
-        """Requires what a region requires, for all values of variables below extents."""
-        for each in inner.requirements:
-            condition = every(variables, extents, each.condition)
-            if not is_true(condition):
-                self.requirements.append(Requirement(condition, each.reason, each.operator, each.position))
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,7 @@ class Environment:
     values: Mapping[ir.Value, MeaningOfValue]
     operators: Mapping[str, Operator]
     indices: tuple[Term, ...] = ()
+    globals: Mapping[str, Global] = field(default_factory=dict)
 
 
 @dataclass
@@ -92,6 +96,14 @@ class Call:
     operands: tuple[MeaningOfValue, ...]
     scope: Scope
     environment: Environment
+
+    def __post_init__(self) -> None:
+        self.memory = self.scope.memory
+        """The memory before the operation; elements of its results are said later, when the scope's is another one."""
+
+    def inner(self) -> Scope:
+        """A scope for the region, with the memory before the operation."""
+        return Scope(self.scope.reading, self.memory, notes=self.scope.notes)
 
     @property
     def name(self) -> str:
@@ -118,6 +130,13 @@ class Call:
             raise self.fail(f"operand {place} must be a tensor")
         return operand
 
+    def buffer(self, place: int) -> Buffer:
+        """A buffer that is an operand."""
+        operand = self.operands[place]
+        if not isinstance(operand, Buffer):
+            raise self.fail(f"operand {place} must be a buffer")
+        return operand
+
     def tensors(self) -> list[Tensor]:
         """All operands, tensors."""
         return [self.tensor(i) for i in range(len(self.operands))]
@@ -131,10 +150,20 @@ class Call:
         self.require(element.defined, reason)
         return element.value
 
-    def require(self, condition: Term, reason: str) -> None:
+    def require(self, condition: Term, reason: str, at: Sequence[Term] = ()) -> None:
         """States what must hold."""
         if not is_true(condition):
-            self.scope.requirements.append(Requirement(condition, reason, self.name, self.operation.position))
+            place = self.operation.position
+            self.scope.requirements.append(Requirement(condition, reason, self.name, place, tuple(at)))
+
+    def require_every(self, inner: Scope, variables: Sequence[Term], extents: Sequence[Term]) -> None:
+        """Requires what a region requires, for all values of variables below extents; it must not write."""
+        if inner.memory is not self.memory:
+            raise self.fail("a region that writes has no meaning here")
+        for each in inner.requirements:
+            condition = every(variables, extents, each.condition)
+            if not is_true(condition):
+                self.scope.requirements.append(Requirement(condition, each.reason, each.operator, each.position))
 
     def require_equal(self, a: Sequence[Term], b: Sequence[Term], reason: str) -> None:
         """States that shapes are equal."""
@@ -151,7 +180,7 @@ class Call:
 
     def format(self, type_: ir.Type) -> Format:
         """The format of a type, or of its elements."""
-        element = type_.element if isinstance(type_, ir.TensorType) else type_
+        element = type_.element if isinstance(type_, ir.TensorType | ir.MemRefType) else type_
         kind = format_of(element)
         if kind is None:
             raise self.fail(f"values of the type {element} have no meaning here")

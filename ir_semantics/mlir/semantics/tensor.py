@@ -24,8 +24,8 @@ from ir_semantics.mlir import ir
 from ir_semantics.scalars.formats import INTEGERS, Literal
 
 from .constants import tensor_of
-from .program import DYNAMIC, Call, Operator
-from .values import Element, MeaningOfValue, Tensor, chosen, defined, undefined
+from .program import DYNAMIC, Call, MeaningOfValue, Operator
+from .values import Element, Tensor, chosen, defined, undefined
 
 Subscripts = tuple[Term, ...]
 
@@ -133,7 +133,7 @@ def _generate(call: Call) -> Sequence[MeaningOfValue]:
     kind, shape = call.result_format(), _sizes(call, call.operands)
 
     def element(at: Subscripts) -> Element:
-        return call.run_body([defined(i) for i in at], call.scope.inner())[0]
+        return call.run_body([defined(i) for i in at], call.inner())[0]
 
     require_of_body(call, shape)
     return [Tensor(kind, shape, element)]
@@ -141,9 +141,9 @@ def _generate(call: Call) -> Sequence[MeaningOfValue]:
 
 def require_of_body(call: Call, shape: Sequence[Term]) -> None:
     """Requires what a body over subscripts requires."""
-    at, inner = new_subscripts(len(shape)), call.scope.inner()
+    at, inner = new_subscripts(len(shape)), call.inner()
     call.run_body([defined(i) for i in at], inner)
-    call.scope.of_every(inner, at, shape)
+    call.require_every(inner, at, shape)
 
 
 def _dim(call: Call) -> Sequence[MeaningOfValue]:
@@ -204,7 +204,7 @@ def _expand(call: Call) -> Sequence[MeaningOfValue]:
     if call.attribute("static_output_shape") is not None:
         sizes = call.mixed(call.wholes("static_output_shape"), call.operands[1:])
     else:
-        sizes = _inferred(call, source, groups, stated)
+        sizes = inferred_sizes(call, source.shape, groups, stated)
     call.shaped(sizes)
     for size in sizes:
         call.require(at_most(number(0), size), "a size must not be negative")
@@ -218,7 +218,9 @@ def _expand(call: Call) -> Sequence[MeaningOfValue]:
     return [Tensor(source.kind, tuple(sizes), element)]
 
 
-def _inferred(call: Call, source: Tensor, groups: Sequence[Sequence[int]], stated: Sequence[int]) -> list[Term]:
+def inferred_sizes(
+    call: Call, source: Sequence[Term], groups: Sequence[Sequence[int]], stated: Sequence[int]
+) -> list[Term]:
     """Sizes of which at most one in each group is dynamic."""
     sizes = [number(n) for n in stated]
     for k, group in enumerate(groups):
@@ -227,7 +229,7 @@ def _inferred(call: Call, source: Tensor, groups: Sequence[Sequence[int]], state
             raise call.fail("only one size of a group may be dynamic")
         for d in unknown:
             others = product_of([number(stated[e]) for e in group if e != d])
-            sizes[d] = quotient(source.shape[k], others)
+            sizes[d] = quotient(source[k], others)
     return sizes
 
 
@@ -254,7 +256,7 @@ def reshaped(call: Call, source: Tensor, sizes: Subscripts) -> Tensor:
 # -- slices --------------------------------------------------------------------------------------------------
 
 
-class _Slice:
+class Slice:
     """Offsets, sizes and strides of a slice, and the dimensions that the smaller tensor keeps."""
 
     def __init__(self, call: Call, groups: Sequence[Sequence[MeaningOfValue]], small: ir.Shape) -> None:
@@ -303,7 +305,7 @@ def _kept(call: Call, static: Sequence[int], small: ir.Shape) -> list[int]:
 
 def _extract_slice(call: Call) -> Sequence[MeaningOfValue]:
     source, groups = call.tensor(0), call.segments()
-    part = _Slice(call, groups[1:], call.result_shape())
+    part = Slice(call, groups[1:], call.result_shape())
     part.require_inside(call, source.shape)
     shape = tuple(part.sizes[k] for k in part.kept)
     return [Tensor(source.kind, shape, lambda at: source.at(part.place(at)))]
@@ -313,7 +315,7 @@ def _insert_slice(call: Call) -> Sequence[MeaningOfValue]:
     source, into, groups = call.tensor(0), call.tensor(1), call.segments()
     type_ = call.operation.operands[0].type
     assert isinstance(type_, ir.TensorType)
-    part = _Slice(call, groups[2:], type_.shape)
+    part = Slice(call, groups[2:], type_.shape)
     part.require_inside(call, into.shape)
     call.require_equal(source.shape, [part.sizes[k] for k in part.kept], "the slice must have the shape of the tensor")
     for stride in part.strides:
@@ -347,7 +349,7 @@ def _pad(call: Call) -> Sequence[MeaningOfValue]:
     def element(at: Subscripts) -> Element:
         inner = tuple(minus(i, before) for i, before in zip(at, low, strict=True))
         within = both(*(inside(i, n) for i, n in zip(inner, source.shape, strict=True)))
-        value = call.run_body([defined(i) for i in at], call.scope.inner())[0]
+        value = call.run_body([defined(i) for i in at], call.inner())[0]
         return chosen(within, source.at(inner), read_zero(call, value))
 
     return [Tensor(source.kind, shape, element)]

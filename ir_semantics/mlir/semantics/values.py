@@ -59,9 +59,6 @@ class Tensor:
         return self._elements[key]
 
 
-MeaningOfValue: TypeAlias = Element | Tensor
-
-
 def defined(value: Term) -> Element:
     """A scalar that is defined."""
     return Element(value, truth(True))

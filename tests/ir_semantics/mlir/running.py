@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from ir_semantics.elements.evaluate import Budget, Evaluation
-from ir_semantics.elements.terms import new_terms, number
+from ir_semantics.elements.terms import Input, new_terms, number
 from ir_semantics.mlir import ir
-from ir_semantics.mlir.semantics.function import arguments_of, meaning_of
+from ir_semantics.mlir.semantics.arguments import arguments_of
+from ir_semantics.mlir.semantics.function import meaning_of
 from ir_semantics.mlir.semantics.program import Reading
 from ir_semantics.mlir.semantics.values import Element, Tensor
 
@@ -23,7 +24,7 @@ UB = "undefined behaviour"
 def run(program: ir.Operation, *inputs: Any, reading: Reading | None = None) -> list[Any]:
     """Results as scalars and nested lists; UNDEFINED for poison, and one UB for undefined behaviour."""
     with new_terms():
-        arguments = arguments_of(program)
+        arguments = arguments_of(program, Reading(), {})
         symbols, arrays = {}, {}
         rest = {s.payload.name: s.payload for s in (*arguments.sizes, *arguments.scalars)}
         for name, value, given in zip(arguments.names, arguments.values, inputs, strict=True):
@@ -33,9 +34,14 @@ def run(program: ir.Operation, *inputs: Any, reading: Reading | None = None) -> 
             array = next(a for a in arguments.arrays if a.name == name)
             data = np.asarray(given)
             symbols |= {rest[f"{name}_dim{k}"]: n for k, n in enumerate(data.shape) if f"{name}_dim{k}" in rest}
-            arrays[array] = lambda at, data=data: data[tuple(at)].item() if _inside(at, data.shape) else 0
+            arrays[array] = data
         meaning = meaning_of(program, arguments, reading or Reading())
-        evaluation = Evaluation(symbols, arrays, Budget(10_000_000))
+
+        def contents(array: Input, at: Sequence[int]) -> Any:
+            data = arrays[array]
+            return data[tuple(at)].item() if _inside(at, data.shape) else 0
+
+        evaluation = Evaluation(symbols, contents, Budget(10_000_000))
         if not evaluation.truth(meaning.behaves):
             return [UB]
         return [_result(evaluation, r) for r in meaning.results]

@@ -11,8 +11,8 @@ from ir_semantics.mlir import ir
 from ir_semantics.mlir.semantics.elementwise import Result, ScalarRule, applied, require_everywhere
 from ir_semantics.mlir.semantics.floats import note_rounding, some_function
 from ir_semantics.mlir.semantics.integers import convert, less, selected, signed, unsigned
-from ir_semantics.mlir.semantics.program import Call, Operator
-from ir_semantics.mlir.semantics.values import Element, MeaningOfValue, Tensor, bits_of, number_of, zero
+from ir_semantics.mlir.semantics.program import Call, MeaningOfValue, Operator
+from ir_semantics.mlir.semantics.values import Element, Tensor, bits_of, number_of, zero
 from ir_semantics.scalars.floats import largest
 from ir_semantics.scalars.formats import BOOLEAN
 
@@ -117,9 +117,9 @@ def require_no_zero_points(call: Call, first: int) -> None:
     """Raises unless zero points, attributes or operands from ``first`` on, are 0."""
     if call.attribute("quantization_info") is not None:
         raise call.fail("zero points have no meaning here")
-    for each in call.operands[first:]:
-        value = each.at([number(0)]).value if isinstance(each, Tensor) else each.value
-        if literal(value) != 0:
+    for k in range(first, len(call.operands)):
+        tensor = call.tensor(k)
+        if literal(tensor.at([number(0)] * len(tensor.shape)).value) != 0:
             raise call.fail("zero points other than 0 have no meaning here")
 
 

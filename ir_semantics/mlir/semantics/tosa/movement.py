@@ -10,9 +10,9 @@ from ir_semantics.elements.terms import Term, integer_value, literal, number
 from ir_semantics.mlir import ir
 from ir_semantics.mlir.semantics.constants import elements_of
 from ir_semantics.mlir.semantics.linalg import transposed
-from ir_semantics.mlir.semantics.program import Call, Operator
+from ir_semantics.mlir.semantics.program import Call, MeaningOfValue, Operator
 from ir_semantics.mlir.semantics.tensor import concatenated, identity, new_subscripts, product_of, reshaped
-from ir_semantics.mlir.semantics.values import Element, MeaningOfValue, Tensor, chosen, defined, zero
+from ir_semantics.mlir.semantics.values import Element, Tensor, chosen, defined, zero
 from ir_semantics.scalars.formats import INTEGERS
 
 

@@ -22,8 +22,8 @@ from ir_semantics.elements.operators import (
 )
 from ir_semantics.elements.terms import Term, constant, fresh, integer_value, number, truth
 from ir_semantics.mlir.semantics.integers import convert
-from ir_semantics.mlir.semantics.program import Call, Operator
-from ir_semantics.mlir.semantics.values import Element, MeaningOfValue, Tensor, bits_of, defined, word, zero
+from ir_semantics.mlir.semantics.program import Call, MeaningOfValue, Operator
+from ir_semantics.mlir.semantics.values import Element, Tensor, bits_of, defined, word, zero
 from ir_semantics.scalars.formats import BOOLEAN, INTEGERS, Format
 
 from .elementwise import extreme_of, require_no_zero_points

@@ -1,0 +1,147 @@
+"""The inputs of a function: unknown numbers, tensors and buffers, and the memory before it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import prod
+
+from ir_semantics.elements.operators import at_most, plus
+from ir_semantics.elements.terms import Input, Term, fresh, number, read, table
+from ir_semantics.mlir import ir
+from ir_semantics.mlir.affine import AffineMap
+from ir_semantics.scalars.formats import INTEGERS
+
+from .constants import constant_table
+from .loops import linear_factors
+from .memory import Before, Buffer, Global, row_major
+from .program import MeaningOfValue, Reading
+from .values import NotCovered, Tensor, defined, format_of
+
+
+@dataclass
+class Arguments:
+    """The inputs of a function: unknown numbers and tensors, whose dynamic sizes are unknown, too."""
+
+    values: list[MeaningOfValue] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    sizes: list[Term] = field(default_factory=list)
+    scalars: list[Term] = field(default_factory=list)
+    arrays: list[Input] = field(default_factory=list)
+    facts: list[Term] = field(default_factory=list)
+    """What holds of sizes and of numbers of type index."""
+    before: Before = field(default_factory=Before)
+    likely: dict[Term, tuple[int, ...]] = field(default_factory=dict)
+    """Numbers to try first in a search for counterexamples."""
+
+    @property
+    def all_arrays(self) -> list[Input]:
+        """The tensors, and what is not known of memory."""
+        return [*self.arrays, *self.before.arrays]
+
+
+def arguments_of(function: ir.Operation, reading: Reading, globals_: Mapping[str, Global]) -> Arguments:
+    """Unknowns for the arguments of a function; raises NotCovered for types that have no meaning here."""
+    arguments = Arguments(before=Before(globals_))
+    for place, value in enumerate(block_of(function).arguments):
+        name = f"arg{place}"  # names in the text count over the whole file
+        arguments.names.append(name)
+        arguments.values.append(_argument(function, arguments, value.type, (name, reading.buffers_apart)))
+    return arguments
+
+
+def _argument(function: ir.Operation, arguments: Arguments, type_: ir.Type, named: tuple[str, bool]) -> MeaningOfValue:
+    name, is_apart = named
+    if isinstance(type_, ir.MemRefType):
+        return _buffer(function, arguments, type_, name, is_apart)
+    kind = format_of(type_.element if isinstance(type_, ir.TensorType) else type_)
+    if kind is None or (isinstance(type_, ir.TensorType) and type_.encoding is not None):
+        raise NotCovered("func.func", function.position, f"an argument of the type {type_} has no meaning here")
+    if not isinstance(type_, ir.TensorType):
+        scalar = fresh(name, kind)
+        arguments.scalars.append(scalar)
+        if kind == INTEGERS:
+            arguments.facts += [at_most(number(-(1 << 63)), scalar), at_most(scalar, number((1 << 63) - 1))]
+        return defined(scalar)
+    array = Input(name, kind, _shape(arguments, type_.shape, name))
+    arguments.arrays.append(array)
+    return Tensor(kind, array.shape, lambda at: defined(read(array, at)))
+
+
+def _shape(arguments: Arguments, shape: ir.Shape, name: str) -> tuple[Term, ...]:
+    """Sizes, of which those that are dynamic are unknown."""
+    sizes = []
+    for k, size in enumerate(shape):
+        if size is None:
+            unknown = fresh(f"{name}_dim{k}", INTEGERS)
+            arguments.sizes.append(unknown)
+            arguments.facts.append(at_most(number(0), unknown))
+            sizes.append(unknown)
+        else:
+            sizes.append(number(size))
+    return tuple(sizes)
+
+
+def _buffer(function: ir.Operation, arguments: Arguments, type_: ir.MemRefType, name: str, is_apart: bool) -> Buffer:
+    """A view of a block that is not known; or (apart) of one of its own, from its beginning."""
+    kind, shape = format_of(type_.element), _shape(arguments, type_.shape, name)
+    if kind is None or type_.memory_space is not None:
+        raise NotCovered("func.func", function.position, f"an argument of the type {type_} has no meaning here")
+    strides, more = row_major(shape), 0
+    if isinstance(type_.layout, AffineMap):
+        factors = linear_factors(type_.layout.results[0]) if len(type_.layout.results) == 1 else None
+        if factors is None or type_.layout.symbols:
+            raise NotCovered("func.func", function.position, f"the layout of {name} has no meaning here")
+        strides, more = tuple(number(factors.get(k, 0)) for k in range(len(shape))), factors.get(-1, 0)
+    elif type_.layout is not None:
+        raise NotCovered("func.func", function.position, f"the layout of {name} has no meaning here")
+    if is_apart:
+        block, offset = number(len(arguments.before.globals) + len(arguments.names) - 1), number(0)
+    else:
+        block, offset = fresh(f"{name}_block", INTEGERS), fresh(f"{name}_offset", INTEGERS)
+        arguments.scalars += [block, offset]
+        arguments.facts += [at_most(number(0), block), at_most(number(0), offset)]
+        arguments.likely |= {block: (0, 1, 2), offset: (0, 0, 0, 1)}
+    return Buffer(kind, block, plus(offset, number(more)), shape, strides)
+
+
+def globals_of(*modules: ir.Module | None) -> dict[str, Global]:
+    """The globals of modules by name; raises ValueError where two modules mean different things by one name."""
+    globals_: dict[str, Global] = {}
+    definitions: dict[str, ir.Operation] = {}
+    for module in modules:
+        for each in module.symbols() if module is not None else ():
+            if each.name == "memref.global" and each.symbol is not None:
+                known = definitions.setdefault(each.symbol, each)
+                stated = ("type", "initial_value", "constant")
+                if any(known.attributes.get(n) != each.attributes.get(n) for n in stated):
+                    raise ValueError(f"the global {each.symbol} must be the same on both sides; rename one of them")
+                new = _global(each, len(globals_))
+                if new is not None and each.symbol not in globals_:
+                    globals_[each.symbol] = new
+    return globals_
+
+
+def _global(operation: ir.Operation, block: int) -> Global | None:
+    """A global whose type has a meaning here."""
+    type_ = operation.attributes.get("type")
+    if not isinstance(type_, ir.TypeAttribute) or not isinstance(type_.type, ir.MemRefType):
+        return None
+    kind, shape = format_of(type_.type.element), tuple(n for n in type_.type.shape if n is not None)
+    if kind is None or type_.type.layout is not None or len(shape) < len(type_.type.shape):
+        return None
+    value = operation.attributes.get("initial_value")
+    if "constant" not in operation.attributes:
+        return Global(block, kind, shape, None)
+    constant = constant_table(value, kind) if value is not None else None
+    if constant is None:
+        return None
+    flat = table(kind, (prod(shape),), constant.values, constant.default_value)
+    return Global(block, kind, shape, flat)
+
+
+def block_of(function: ir.Operation) -> ir.Block:
+    """The one block of a function; raises NotCovered where it has several, or none."""
+    if len(function.regions) != 1 or len(function.regions[0].blocks) != 1:
+        raise NotCovered("func.func", function.position, "a function must be one block; inline or unroll control flow")
+    return function.regions[0].blocks[0]

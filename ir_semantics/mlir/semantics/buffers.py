@@ -1,0 +1,223 @@
+"""The operators of memref and bufferization.
+
+Source: the MLIR documentation of the dialects; where it leaves open what a program may do, the readings of mlir-tv:
+``bufferization.to_tensor`` ends all writing to its block, and what ``to_memref`` gives must not be written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ir_semantics.elements.binders import every
+from ir_semantics.elements.operators import at_most, both, choose, either, equal, inside, plus, times
+from ir_semantics.elements.terms import Term, number, truth
+from ir_semantics.mlir import ir
+
+from .memory import Buffer, apart, row_major, same_view
+from .program import DYNAMIC, Call, MeaningOfValue, Operator
+from .tensor import Slice, digits, groups_of, inferred_sizes, linear, new_subscripts, product_of
+from .values import Tensor, defined
+
+
+def sizes_of(call: Call, dynamic: Sequence[MeaningOfValue], place: int = 0) -> tuple[Term, ...]:
+    """The shape of a buffer that is a result, of which dynamic sizes are operands."""
+    type_ = call.operation.results[place].type
+    assert isinstance(type_, ir.MemRefType)
+    sizes = tuple(call.mixed([DYNAMIC if n is None else n for n in type_.shape], dynamic))
+    for size in sizes:
+        call.require(at_most(number(0), size), "a size must not be negative")
+    return sizes
+
+
+def _plain_result(call: Call) -> ir.MemRefType:
+    type_ = call.operation.results[0].type
+    if not isinstance(type_, ir.MemRefType) or type_.layout is not None:
+        raise call.fail("a new buffer must have elements one after the other")
+    return type_
+
+
+def _alloc(freeable: bool) -> Operator:
+    def meaning(call: Call) -> Sequence[MeaningOfValue]:
+        type_ = _plain_result(call)
+        shape = sizes_of(call, call.operands)
+        call.scope.memory, buffer = call.scope.memory.allocated(call.format(type_), shape, freeable=freeable)
+        return [buffer]
+
+    return meaning
+
+
+def _dealloc(call: Call) -> Sequence[MeaningOfValue]:
+    buffer, memory = call.buffer(0), call.scope.memory
+    is_whole = truth(buffer.parent is None)
+    allowed = both(is_whole, memory.alive(buffer.block), memory.freeable(buffer.block), equal(buffer.offset, number(0)))
+    call.require(allowed, "what is freed must be a block that was allocated, not a view, and alive")
+    call.scope.memory = memory.freed(buffer.block)
+    return []
+
+
+def _subscripts(call: Call, first: int) -> list[Term]:
+    return [call.size(i) for i in range(first, len(call.operands))]
+
+
+def _load(call: Call) -> Sequence[MeaningOfValue]:
+    buffer, at = call.buffer(0), _subscripts(call, 1)
+    call.require(call.memory.accessible(buffer, at), "what is read must be inside of a block that is alive")
+    element = call.memory.at(buffer, at)
+    if not call.scope.reading.unwritten_reads:
+        call.require(element.defined, "what is read must be written before", at)
+    return [element]
+
+
+def _store(call: Call) -> Sequence[MeaningOfValue]:
+    value, buffer, at = call.element(0), call.buffer(1), _subscripts(call, 2)
+    memory = call.scope.memory
+    call.require(memory.accessible(buffer, at), "what is written must be inside of a block that is alive")
+    call.require(memory.writable(buffer.block), "what is written must be in a block that may be")
+    call.scope.memory = memory.storing(buffer, at, value)
+    return []
+
+
+def view(call: Call, buffer: Buffer, *, used: bool = True) -> Tensor:
+    """The elements of a buffer now; all must be there, and be written if they are ``used`` and the reading says so."""
+    memory = call.scope.memory
+    require_nested(call, buffer)
+    call.require(memory.whole(buffer), "what is read must be inside of a block that is alive")
+    if used and not call.scope.reading.unwritten_reads:
+        at = new_subscripts(len(buffer.shape))
+        written = every(at, buffer.shape, memory.at(buffer, at).defined)
+        call.require(written, "what is read must be written before")
+    return Tensor(buffer.kind, buffer.shape, lambda at: memory.at(buffer, at))
+
+
+def require_nested(call: Call, buffer: Buffer) -> None:
+    """Raises for layouts of which it is not seen that elements have places of their own."""
+    if not buffer.is_nested:
+        raise call.fail("a buffer with this layout has no meaning here")
+
+
+def write(call: Call, buffer: Buffer, tensor: Tensor) -> None:
+    """Writes all elements of a buffer."""
+    memory = call.scope.memory
+    require_nested(call, buffer)
+    call.require(memory.whole(buffer), "what is written must be inside of a block that is alive")
+    allowed = either(buffer.is_empty, memory.writable(buffer.block))
+    call.require(allowed, "what is written must be in a block that may be")
+    call.scope.memory = memory.filled(buffer, tensor.at)
+
+
+def _copy(call: Call) -> Sequence[MeaningOfValue]:
+    source, target = call.buffer(0), call.buffer(1)
+    call.require_equal(source.shape, target.shape, "operands must have one shape")
+    tensor = view(call, source)
+    require_nested(call, target)
+    call.require(either(apart(source, target), same_view(source, target)), "buffers must not overlap in part")
+    write(call, target, tensor)
+    return []
+
+
+def _to_tensor(call: Call) -> Sequence[MeaningOfValue]:
+    buffer = call.buffer(0)
+    tensor = view(call, buffer)
+    call.scope.memory = call.scope.memory.sealed(buffer.block)
+    return [tensor]
+
+
+def _to_memref(call: Call) -> Sequence[MeaningOfValue]:
+    tensor = call.tensor(0)
+    _plain_result(call)
+    memory, buffer = call.scope.memory.allocated(tensor.kind, tensor.shape, freeable=False)
+    call.scope.memory = memory.filled(buffer, tensor.at).sealed(buffer.block)
+    return [buffer]
+
+
+def _clone(call: Call) -> Sequence[MeaningOfValue]:
+    source = call.buffer(0)
+    tensor = view(call, source)
+    _plain_result(call)
+    memory, buffer = call.scope.memory.allocated(source.kind, source.shape, freeable=True)
+    call.scope.memory = memory.filled(buffer, tensor.at).sealed(buffer.block).sealed(source.block)
+    return [buffer]
+
+
+def _dim(call: Call) -> Sequence[MeaningOfValue]:
+    shape, place = call.buffer(0).shape, call.size(1)
+    call.require(inside(place, number(len(shape))), "a dimension must be one of the buffer's")
+    size = number(0)
+    for k, n in enumerate(shape):
+        size = choose(equal(place, number(k)), n, size)
+    return [defined(size)]
+
+
+def _subview(call: Call) -> Sequence[MeaningOfValue]:
+    source, groups = call.buffer(0), call.segments()
+    type_ = call.operation.results[0].type
+    assert isinstance(type_, ir.MemRefType)
+    part = Slice(call, groups[1:], type_.shape)
+    parent = source, part.place
+    offset = plus(source.offset, *(times(o, s) for o, s in zip(part.offsets, source.strides, strict=True)))
+    strides = [times(a, b) for a, b in zip(part.strides, source.strides, strict=True)]
+    shape = tuple(part.sizes[k] for k in part.kept)
+    return [Buffer(source.kind, source.block, offset, shape, tuple(strides[k] for k in part.kept), parent)]
+
+
+def _collapse(call: Call) -> Sequence[MeaningOfValue]:
+    source, groups = call.buffer(0), groups_of(call)
+    if not source.is_row_major:
+        raise call.fail("a buffer with this layout has no meaning here")
+    shape = tuple(product_of([source.shape[k] for k in group]) for group in groups)
+    return [_reshaped(source, shape)]
+
+
+def _expand(call: Call) -> Sequence[MeaningOfValue]:
+    source, groups = call.buffer(0), groups_of(call)
+    if not source.is_row_major:
+        raise call.fail("a buffer with this layout has no meaning here")
+    type_ = call.operation.results[0].type
+    assert isinstance(type_, ir.MemRefType)
+    stated = [DYNAMIC if n is None else n for n in type_.shape]
+    if call.attribute("static_output_shape") is not None:
+        shape = tuple(call.mixed(call.wholes("static_output_shape"), call.operands[1:]))
+    else:
+        shape = tuple(inferred_sizes(call, source.shape, groups, stated))
+    for k, group in enumerate(groups):
+        whole = product_of([shape[d] for d in group])
+        call.require(equal(whole, source.shape[k]), "the product of sizes must be the size that they expand")
+    return [_reshaped(source, shape)]
+
+
+def _reshaped(source: Buffer, shape: tuple[Term, ...]) -> Buffer:
+    """A view with as many elements in the same order."""
+
+    def place(at: Sequence[Term]) -> Sequence[Term]:
+        return digits(linear(at, shape), source.shape)
+
+    return Buffer(source.kind, source.block, source.offset, shape, row_major(shape), (source, place))
+
+
+def _get_global(call: Call) -> Sequence[MeaningOfValue]:
+    name = call.attribute("name")
+    known = call.environment.globals.get(name.root) if isinstance(name, ir.SymbolReference) else None
+    if known is None:
+        raise call.fail("the global must be one of the module, with a type that has a meaning here")
+    shape = tuple(map(number, known.shape))
+    return [Buffer(known.kind, number(known.block), number(0), shape, row_major(shape))]
+
+
+OPERATORS: Mapping[str, Operator] = {
+    "memref.alloc": _alloc(True),
+    "memref.alloca": _alloc(False),
+    "memref.dealloc": _dealloc,
+    "memref.load": _load,
+    "memref.store": _store,
+    "memref.copy": _copy,
+    "memref.dim": _dim,
+    "memref.subview": _subview,
+    "memref.collapse_shape": _collapse,
+    "memref.expand_shape": _expand,
+    "memref.get_global": _get_global,
+    "bufferization.to_tensor": _to_tensor,
+    "bufferization.to_memref": _to_memref,
+    "bufferization.to_buffer": _to_memref,
+    "bufferization.clone": _clone,
+}
+"""By name."""
