@@ -65,7 +65,7 @@ class Inputs:
     pools: dict[Format, list[Value]]
     budget: Budget
     number: int = 1
-    of_memory: frozenset[Input] = frozenset()
+    of_memory: tuple[Input, ...] = ()
     block_sizes: tuple[int, ...] = (0, 1)
     arrays: dict[Input, dict[tuple[int, ...], Value]] = field(default_factory=dict)
     at: tuple[int, ...] = ()
@@ -86,7 +86,9 @@ class Inputs:
     def _element(self, array: Input) -> Value:
         """In every third run all elements are one special value; of some tensors they are one of two."""
         if array in self.of_memory and array.kind == BOOLEAN:
-            return self.number % 4 != 1 or self.draw.random() < 0.9
+            booleans = [a for a in self.of_memory if a.kind == BOOLEAN]
+            doubtful = booleans[self.number // 4 % len(booleans)]  # in every fourth run one property may not hold
+            return self.number % 4 != 1 or array is not doubtful or self.draw.random() < 0.5
         if array in self.of_memory and array.kind == INTEGERS:
             return self.draw.choice(self.block_sizes)
         pool = self.pools[array.kind]
@@ -126,10 +128,10 @@ class Runs:
         self._blocks = {_symbol(t) for t in self.arguments.likely}
         self._cell = fresh("block", INTEGERS), fresh("place", INTEGERS)
         self._cells = list(self._changed_cells())
-        if self.arguments.likely or self._cells:
-            self._block_terms = [
-                f(self._cell[0]) for m in (self.source.memory, self.target.memory) for f in (m.alive, m.size)
-            ]
+        if self.arguments.likely or self._cells:  # what is not known of blocks is listed once, and before any run
+            for memory in (self.source.memory, self.target.memory):
+                memory.alive(self._cell[0])
+                memory.size(self._cell[0])
         self._literals = self._constants()
         numbers = sorted({int(v) for kind, v in self._literals if kind == INTEGERS and 0 <= v < 1 << 40})
         self._block_sizes = tuple(n + d for n in (7, *numbers[-4:]) for d in (0, 1))
@@ -374,9 +376,9 @@ class Runs:
         known = {int(v) for kind, v in self._literals if kind == INTEGERS and 0 <= v <= 40}
         return {0, 1, 2, 3, 4, 5, 6, *(n + d for n in known for d in (0, 1)), *(n - 1 for n in known if n)}
 
-    def _of_memory(self) -> frozenset[Input]:
+    def _of_memory(self) -> tuple[Input, ...]:
         """What says how large blocks are, what may be done with them, and what is written."""
-        return frozenset(a for a in self.arguments.before.arrays if len(a.shape) == 1 or a.kind == BOOLEAN)
+        return tuple(a for a in self.arguments.before.arrays if len(a.shape) == 1 or a.kind == BOOLEAN)
 
     def _formats(self) -> set[Format]:
         return {INTEGERS} | {t.kind for t in self.arguments.scalars} | {a.kind for a in self.arguments.all_arrays}

@@ -196,8 +196,8 @@ class Memory:
                     mine = both(same_block(here.block, buffer.block), equal(here.place, buffer.address(at)))
                     result = chosen(mine, element(at), result)
                 return result
-            at, within = buffer.subscripts(here.place)
-            return chosen(both(same_block(here.block, buffer.block), within), element(at), old(here))
+            subscripts, within = buffer.subscripts(here.place)
+            return chosen(both(same_block(here.block, buffer.block), within), element(subscripts), old(here))
 
         return replace(self, cells=cells, formats=_with(self.formats, buffer.kind))
 

@@ -1,0 +1,216 @@
+"""Pairs of functions on buffers: blocks that may be one, what is alive, what may be written, and layouts."""
+
+from __future__ import annotations
+
+import pytest
+
+from chc.translation.refine import Options, refines
+from chc.translation.runs import Counterexample
+from ir_semantics.mlir import ir
+from ir_semantics.mlir.reader import read
+from ir_semantics.mlir.semantics.program import Reading
+from smt_encodings.claims import Status
+from smt_encodings.discharge import Discharger
+from tests.ir_semantics.mlir.mlir_text import constant, function, generic, op
+
+from .verdicts import status, verdict
+
+M = "memref<?xf32>"
+INDICES = [f"%{k} = {constant(str(n), 'index')}" for k, n in (("zero", 0), ("one", 1), ("two", 2), ("six", 6))]
+
+
+def load(name: str, buffer: str, at: str, type_: str = M) -> str:
+    types = ", ".join(["index"] * len(at.split(",")))
+    return f"{name} = {op('memref.load', f'{buffer}, {at}', f'({type_}, {types}) -> f32')}"
+
+
+def store(value: str, buffer: str, at: str, type_: str = M) -> str:
+    types = ", ".join(["index"] * len(at.split(",")))
+    return op("memref.store", f"{value}, {buffer}, {at}", f"(f32, {type_}, {types}) -> ()")
+
+
+def alloc(name: str, type_: str = M, size: str = "%n", kind: str = "alloc") -> str:
+    operands = "(index)" if size else "()"
+    sizes = f"operandSegmentSizes = array<i32: {int(bool(size))}, 0>"
+    return f'{name} = "memref.{kind}"({size}) <{{{sizes}}}> : {operands} -> {type_}'
+
+
+def free(buffer: str, type_: str = M) -> str:
+    return op("memref.dealloc", buffer, f"({type_}) -> ()")
+
+
+TOGETHER = "reassociation = [[0, 1]]"
+A, AB = f"%a: {M}, %i: index, %v: f32", f"%a: {M}, %b: {M}, %i: index, %j: index, %v: f32"
+N = f"{AB}, %n: index"
+VALID: dict[str, tuple[ir.Operation, ir.Operation]] = {
+    "what was stored is loaded": (
+        function(A, "f32", store("%v", "%a", "%i"), load("%0", "%a", "%i"), "%0"),
+        function(A, "f32", store("%v", "%a", "%i"), "%v"),
+    ),
+    "a load is dropped": (
+        function(A, "f32", load("%0", "%a", "%i"), "%v"),
+        function(A, "f32", "%v"),
+    ),
+    "a new buffer is none of the arguments": (
+        function(N, "f32", alloc("%c"), store("%v", "%c", "%j"), load("%0", "%a", "%i"), load("%1", "%c", "%j"), "%1"),
+        function(N, "f32", load("%0", "%a", "%i"), "%v"),
+    ),
+    "two new buffers are two": (
+        function(N, "f32", alloc("%c"), alloc("%d"), store("%v", "%c", "%i"), load("%x", "%a", "%i"),
+                 store("%x", "%d", "%j"), load("%0", "%c", "%i"), "%0"),
+        function(N, "f32", load("%x", "%a", "%i"), "%v"),
+    ),
+    "what is freed at the end need not be": (
+        function(N, "f32", alloc("%c"), store("%v", "%c", "%i"), load("%0", "%c", "%i"), free("%c"), "%0"),
+        function(N, "f32", "%v"),
+    ),
+    "stores at two places in another order": (
+        function(A, "", *INDICES, store("%v", "%a", "%zero"), store("%v", "%a", "%one"), ""),
+        function(A, "", *INDICES, store("%v", "%a", "%one"), store("%v", "%a", "%zero"), ""),
+    ),
+    "what is copied is what was there": (
+        function(AB, "f32", op("memref.copy", "%a, %b", f"({M}, {M}) -> ()"), load("%0", "%b", "%i"), "%0"),
+        function(AB, "f32", load("%0", "%a", "%i"), op("memref.copy", "%a, %b", f"({M}, {M}) -> ()"), "%0"),
+    ),
+    "a tensor as a buffer": (
+        function("%t: tensor<?x?xf32>, %i: index, %j: index", "f32",
+                 f"%m = {op('bufferization.to_memref', '%t', '(tensor<?x?xf32>) -> memref<?x?xf32>')}",
+                 load("%0", "%m", "%i, %j", "memref<?x?xf32>"), "%0"),
+        function("%t: tensor<?x?xf32>, %i: index, %j: index", "f32",
+                 f"%0 = {op('tensor.extract', '%t, %i, %j', '(tensor<?x?xf32>, index, index) -> f32')}", "%0"),
+    ),
+}  # fmt: skip
+INVALID: dict[str, tuple[ir.Operation, ir.Operation]] = {
+    "arguments may be one buffer": (
+        function(AB, "f32", store("%v", "%a", "%i"), load("%x", "%a", "%i"), load("%0", "%b", "%j"), "%0"),
+        function(AB, "f32", load("%0", "%b", "%j"), store("%v", "%a", "%i"), "%0"),
+    ),
+    "a load is made": (
+        function(A, "f32", "%v"),
+        function(A, "f32", load("%0", "%a", "%i"), "%v"),
+    ),
+    "a store is dropped": (
+        function(A, "", store("%v", "%a", "%i"), ""),
+        function(A, "", load("%0", "%a", "%i"), ""),
+    ),
+    "what is freed is stored to": (
+        function(N, "", alloc("%c"), store("%v", "%c", "%i"), free("%c"), ""),
+        function(N, "", alloc("%c"), free("%c"), store("%v", "%c", "%i"), ""),
+    ),
+    "an argument is freed": (
+        function(A, "f32", store("%v", "%a", "%i"), "%v"),
+        function(A, "f32", store("%v", "%a", "%i"), free("%a"), "%v"),
+    ),
+    "a view is freed": (
+        function("", "", alloc("%c", "memref<2x3xf32>", ""), free("%c", "memref<2x3xf32>"), ""),
+        function("", "", alloc("%c", "memref<2x3xf32>", ""),
+                 f"%d = {op('memref.collapse_shape', '%c', '(memref<2x3xf32>) -> memref<6xf32>', TOGETHER)}",
+                 free("%d", "memref<6xf32>"), ""),
+    ),
+    "what has become a tensor is written": (
+        function(A, "f32", f"%t = {op('bufferization.to_tensor', '%a', f'({M}) -> tensor<?xf32>')}",
+                 load("%x", "%a", "%i"), "%v"),
+        function(A, "f32", f"%t = {op('bufferization.to_tensor', '%a', f'({M}) -> tensor<?xf32>')}",
+                 load("%x", "%a", "%i"), store("%x", "%a", "%i"), "%v"),
+    ),
+    "a new buffer holds nothing": (
+        function(N, "f32", alloc("%c"), store("%v", "%c", "%i"), load("%0", "%c", "%i"), "%0"),
+        function(N, "f32", alloc("%c"), store("%v", "%c", "%i"), load("%0", "%c", "%j"), "%0"),
+    ),
+    "an offset is another one": (
+        function("%t: tensor<4x8xf32>, %i: index, %j: index", "f32",
+                 f"%m = {op('bufferization.to_memref', '%t', '(tensor<4x8xf32>) -> memref<4x8xf32>')}",
+                 load("%0", "%m", "%i, %j", "memref<4x8xf32>"), "%0"),
+        function("%t: tensor<4x8xf32>, %i: index, %j: index", "f32",
+                 f"%m = {op('bufferization.to_memref', '%t', '(tensor<4x8xf32>) -> memref<4x8xf32>')}",
+                 load("%0", "%m", "%j, %i", "memref<4x8xf32>"), "%0"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", VALID)
+def test_valid_pairs_are_proved(name: str) -> None:
+    outcome = verdict(*VALID[name])
+    assert outcome.status is Status.PROVED, outcome.reason
+
+
+@pytest.mark.parametrize("name", INVALID)
+def test_invalid_pairs_are_refuted_by_an_input(name: str) -> None:
+    outcome = verdict(*INVALID[name])
+    assert outcome.status is Status.REFUTED, outcome.reason
+    assert isinstance(outcome.details["counterexample"], Counterexample)
+
+
+def test_arguments_that_are_apart_are_two_buffers() -> None:
+    assert status(*INVALID["arguments may be one buffer"], Options(Reading(buffers_apart=True))) is Status.PROVED
+
+
+def test_to_read_what_was_never_written_may_be_undefined_behaviour() -> None:
+    stored = function(A, "", store("%v", "%a", "%i"), "")
+    read_before = function(A, "", load("%0", "%a", "%i"), store("%v", "%a", "%i"), "")
+    assert status(stored, read_before) is Status.PROVED
+    assert status(stored, read_before, Options(Reading(unwritten_reads=False))) is Status.REFUTED
+
+
+def in_module(value: str, *lines: str) -> tuple[ir.Module, ir.Operation]:
+    text = f"""
+    "memref.global"() <{{constant, initial_value = dense<{value}> : tensor<2xf32>, sym_name = "g",
+      type = memref<2xf32>}}> : () -> ()
+    "func.func"() <{{function_type = () -> f32, sym_name = "f"}}> ({{
+      {chr(10).join(lines)}
+      "func.return"(%0) : (f32) -> ()
+    }}) : () -> ()
+    """
+    module = read(text)
+    return module, next(s for s in module.symbols() if s.symbol == "f")
+
+
+def test_constant_globals_are_known_and_must_be_the_same() -> None:
+    one = [INDICES[1]]
+    get = f"%g = {op('memref.get_global', '', '() -> memref<2xf32>', 'name = @g')}"
+    loaded = in_module("[3.0, 5.0]", *one, get, load("%0", "%g", "%one", "memref<2xf32>"))
+    for value, expected in (("5.0", Status.PROVED), ("3.0", Status.REFUTED)):
+        direct = in_module("[3.0, 5.0]", f"%0 = {constant(value, 'f32')}")
+        outcome = refines(loaded[1], direct[1], None, Discharger(), (loaded[0], direct[0]))
+        assert outcome.status is expected
+    other = in_module("[3.0, 6.0]", f"%0 = {constant('5.0', 'f32')}")
+    with pytest.raises(ValueError, match="the global g must be the same on both sides; rename one of them"):
+        refines(loaded[1], other[1], None, Discharger(), (loaded[0], other[0]))
+
+
+# -- layouts ---------------------------------------------------------------------------------------------------
+
+VIEW = "memref<2x2xf32, strided<[16, 3], offset: 9>>"
+CUT = (
+    "static_offsets = array<i64: 1, 1>, static_sizes = array<i64: 2, 2>, static_strides = array<i64: 2, 3>, "
+    "operandSegmentSizes = array<i32: 1, 0, 0, 0>"
+)
+
+
+def test_a_view_with_strides_is_filled_and_nothing_else() -> None:
+    big = "memref<5x8xf32>"
+    arguments = f"%a: {big}, %v: f32, %w: f32, %i: index, %j: index"
+    cut = f"%s = {op('memref.subview', '%a', f'({big}) -> {VIEW}', CUT)}"
+    fill = op("linalg.fill", "%v, %s", f"(f32, {VIEW}) -> ()", "operandSegmentSizes = array<i32: 1, 1>",
+              '^bb0(%p: f32, %q: f32):\n"linalg.yield"(%p) : (f32) -> ()')  # fmt: skip
+    for row, column, hit in ((1, 1, True), (3, 4, True), (1, 2, False), (2, 1, False), (4, 4, False)):
+        at = [f"%r = {constant(str(row), 'index')}", f"%k = {constant(str(column), 'index')}"]
+        first = store("%w", "%a", "%r, %k", big)
+        filled = function(arguments, "f32", *at, first, cut, fill, load("%0", "%a", "%r, %k", big), "%0")
+        expected = function(arguments, "f32", *at, first, cut, fill, "%v" if hit else "%w")
+        other = function(arguments, "f32", *at, first, cut, fill, "%w" if hit else "%v")
+        assert status(filled, expected) is Status.PROVED, (row, column)
+        assert status(filled, other) is Status.REFUTED, (row, column)
+
+
+def test_loops_that_write_what_they_read_elsewhere_are_not_said_to_be_copies() -> None:
+    """A loop over buffers that overlap is undefined behaviour, so a copy of it refines it; the converse is false."""
+    body = '^bb0(%p: f32, %q: f32):\n"linalg.yield"(%p) : (f32) -> ()'
+    identity = "(d0) -> (d0)"
+    loops = generic("%a, %b", f"({M}, {M}) -> ()", [identity, identity], "p", "1, 1", body)
+    buffers = f"%a: {M}, %b: {M}"
+    copied = function(buffers, "", op("memref.copy", "%a, %b", f"({M}, {M}) -> ()"), "")
+    looped = function(buffers, "", loops, "")
+    assert status(copied, looped) is Status.PROVED
+    backwards = loops.replace("%a, %b", "%b, %a")
+    assert status(looped, function(buffers, "", backwards, "")) is Status.REFUTED
