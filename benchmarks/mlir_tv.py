@@ -48,7 +48,7 @@ from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
 
 ALWAYS_UNDEFINED = "source is always undefined"
-ASSOCIATIVE, NEGATIVE_ZERO = "associative", "use-neg-zero"
+ASSOCIATIVE, NEGATIVE_ZERO, APART = "associative", "use-neg-zero", "memref-inputs-simple"
 SOURCE, TARGET = ".src.mlir", ".tgt.mlir"
 
 
@@ -96,7 +96,9 @@ def pairs_of(checkout: Path) -> list[Pair]:
         if target.exists():
             words = source.read_text(encoding="utf-8") + target.read_text(encoding="utf-8")
             name = str(source.relative_to(root)).removesuffix(SOURCE)
-            options = [option for option in (ASSOCIATIVE, NEGATIVE_ZERO) if re.search(rf"// ARGS:.*-{option}\b", words)]
+            options = [
+                option for option in (ASSOCIATIVE, NEGATIVE_ZERO, APART) if re.search(rf"// ARGS:.*-{option}\b", words)
+            ]
             found.append(Pair(name, source, target, _expected(words), tuple(options)))
     return found
 
@@ -132,7 +134,8 @@ def judged(source: Path, target: Path, options: Options, seconds: float) -> tupl
         if symbol not in after:
             return "UNKNOWN", f"@{symbol} is gone"
         try:
-            verdict = refines(before[symbol], after[symbol], options, Discharger(timeout=seconds))
+            modules = [program.module for program in programs]
+            verdict = refines(before[symbol], after[symbol], options, Discharger(timeout=seconds), modules)
         except ValueError as error:
             return "UNKNOWN", str(error)
         verdicts.append(verdict.status)
@@ -145,7 +148,7 @@ def judged(source: Path, target: Path, options: Options, seconds: float) -> tupl
 
 def run(test: Pair, source: Path, target: Path, seconds: float) -> str:
     """In a process: a row as JSON."""
-    own = Reading(NEGATIVE_ZERO in test.options, sums_start_at_minus_zero=True, dynamic_broadcast=False)
+    own = Reading(NEGATIVE_ZERO in test.options, True, False, APART in test.options, False)
     options = Options(own)
     start = time.perf_counter()
     verdict, reason = judged(source, target, options, seconds)

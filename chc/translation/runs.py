@@ -279,7 +279,10 @@ class Runs:
         values = {_symbol(t): inputs.symbols[_symbol(t)] for t in (*self.arguments.sizes, *self.arguments.scalars)}
         sizes = {_symbol(t).name: int(values[_symbol(t)]) for t in self.arguments.sizes}
         scalars = {_symbol(t).name: values[_symbol(t)] for t in self.arguments.scalars}
-        elements = {a.name: dict(sorted(inputs.arrays.get(a, {}).items())) for a in self.arguments.all_arrays}
+        elements = {
+            a.name: {at: v for at, v in sorted(inputs.arrays.get(a, {}).items()) if min(at, default=0) >= 0}
+            for a in self.arguments.all_arrays
+        }
         return Counterexample(sizes, scalars, elements, place, source, target)
 
     def _subscripts_of(self, place: int, tensor: Tensor) -> list[Term]:

@@ -58,6 +58,14 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument(
         "--no-dynamic-broadcast", action="store_true", help="TOSA's operators do not broadcast a dynamic size of 1"
     )
+    parser.add_argument(
+        "--buffers-apart",
+        action="store_true",
+        help="arguments that are buffers are blocks of their own, and do not overlap",
+    )
+    parser.add_argument(
+        "--no-unwritten-reads", action="store_true", help="to read what was never written is undefined behaviour"
+    )
     parser.add_argument("--mlir-opt", metavar="PROGRAM", help="default: the first that is found")
     parser.add_argument(
         "-o", dest="directory", type=place, metavar="DIR", help="write certificates and data of counterexamples"
@@ -140,7 +148,15 @@ def _claims(options: argparse.Namespace) -> Claims:
     from ir_semantics.mlir.semantics.program import Reading
 
     claims = Claims()
-    reading = Options(Reading(options.use_neg_zero, options.sums_start_at_minus_zero, not options.no_dynamic_broadcast))
+    reading = Options(
+        Reading(
+            options.use_neg_zero,
+            options.sums_start_at_minus_zero,
+            not options.no_dynamic_broadcast,
+            options.buffers_apart,
+            not options.no_unwritten_reads,
+        )
+    )
     if options.target is not None:
         programs = read_program(options.source, options.mlir_opt), read_program(options.target, options.mlir_opt)
         add_pairs(claims, Step("", str(options.source), *programs, str(options.target)), reading, options.function)

@@ -62,6 +62,11 @@ class Pair:
         """Both functions; raises ValueError where there are none."""
         return self.source.function(self.symbol), self.target.function(self.symbol)
 
+    @property
+    def modules(self) -> tuple[ir.Module, ir.Module]:
+        """Both programs, whose globals the functions use."""
+        return self.source.module, self.target.module
+
     def to_json(self) -> dict[str, Any]:
         """The pair as it stands in certificates and counterexamples."""
         return {
@@ -163,7 +168,7 @@ class TranslationSubject(Subject):
     def prove(self, discharger: Discharger) -> Verdict:
         """As :func:`chc.translation.refine.refines`; UNKNOWN where the functions cannot be compared."""
         try:
-            verdict = refines(*self.pair.functions, self.pair.options, discharger)
+            verdict = refines(*self.pair.functions, self.pair.options, discharger, self.pair.modules)
         except ValueError as error:
             return Verdict(Status.UNKNOWN, self.words(), self.method, 0.0, str(error))
         verdict.claim = self._own(verdict.claim)
@@ -185,12 +190,12 @@ class TranslationSubject(Subject):
             raise ValueError("the parameters of a refinement must be its pair and answers")
         if not isinstance(answers, list) or not all(isinstance(a, bool) for a in answers):
             raise ValueError("the answers of a refinement must be a list of truth values")
-        claim, obligations = required(*self.pair.functions, self.pair.options, answers)
+        claim, obligations = required(*self.pair.functions, self.pair.options, answers, self.pair.modules)
         return self._own(claim), obligations
 
     def survey(self) -> Runs:
         """Both functions evaluated on drawn inputs."""
-        return survey(*self.pair.functions, self.pair.options)
+        return survey(*self.pair.functions, self.pair.options, self.pair.modules)
 
     def refutation(self, verdict: Verdict) -> Refutation | None:
         """The inputs that were evaluated."""
@@ -208,7 +213,7 @@ class TranslationSubject(Subject):
             raise ValueError(
                 f"inputs of a counterexample to {self.name} must be sizes, numbers and elements"
             ) from error
-        counterexample = replay(*self.pair.functions, self.pair.options, given)
+        counterexample = replay(*self.pair.functions, self.pair.options, given, self.pair.modules)
         return None if counterexample is None else self._shown(counterexample)
 
     def _shown(self, counterexample: Counterexample) -> Refutation:
