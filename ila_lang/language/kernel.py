@@ -63,6 +63,8 @@ class Let:
             raise TypeError(
                 f"Value of register {self.target.name} must have sort {self.target.sort}, not {self.value.sort}"
             )
+        if not isinstance(self.target.sort, BvSort):
+            raise TypeError(f"Register {self.target.name} must be a bit-vector, not of sort {self.target.sort}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,6 +74,7 @@ WORD, BYTE, BYTES = var("word", bv(16)), var("byte", bv(8)), var("bytes", il.mem
             "bytes must be a memory of words of 16 bits at addresses of 32, not of sort mem32x8",
         ),
         (lambda: Let(WORD, BYTE), "Value of register word must have sort bv16, not bv8"),
+        (lambda: Let(BYTES, BYTES), "Register bytes must be a bit-vector, not of sort mem32x8"),
         (lambda: For(WORD, il.true, ()), "Counter word and its extent must be bit-vectors"),
     ],
 )
