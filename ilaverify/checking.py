@@ -24,8 +24,8 @@ class Checked:
     """The result of checking a file.
 
     It is accepted where something was checked and nothing is wrong or undecided.  ``problems`` say what is wrong,
-    ``undecided`` which questions got no answer, ``replays`` what was done, and ``trusted`` what other packages and
-    declarations are relied on. ``claim`` is the certificate's.
+    ``undecided`` which questions got no answer, or that the claim is not known here, ``replays`` what was done, and
+    ``trusted`` what other packages and declarations are relied on. ``claim`` is the certificate's.
     """
 
     file: str
@@ -88,11 +88,11 @@ def require_readable(path: Path) -> None:
 def check_model(path: Path, proofs: Path) -> tuple[Checked, list[Path]]:
     """The result for a compiled model, and the files of the certificates that it rests on, which must be checked, too.
 
-    Raises UsageError where ``proofs`` is no directory, or the package onnx is missing.
+    Raises UsageError where ``proofs`` is no directory, or a package is missing that the model names or needs.
     """
     from reports.certificate import certificate_name
     from rewrites.compiler.artefact.checking import check_compiled
-    from rewrites.compiler.artefact.errors import ArtefactError
+    from rewrites.compiler.artefact.errors import ArtefactError, NotInstalled
     from rewrites.compiler.artefact.model import read_compiled
     from rewrites.compiler.artefact.sources.front_end import FRONT_ENDS
     from rewrites.compiler.codegen import declared
@@ -104,6 +104,8 @@ def check_model(path: Path, proofs: Path) -> tuple[Checked, list[Path]]:
     result = Checked(str(path))
     try:
         compiled = read_compiled(path, backends())
+    except NotInstalled as error:
+        raise UsageError(str(error)) from error
     except ArtefactError as error:
         result.problems.append(str(error))
         return result, []
@@ -160,7 +162,11 @@ def check_file(
         raise UsageError(f"solvers must be one or more of {', '.join(SOLVERS)}, not {solvers!r:.60}")
     result = Checked(str(path))
     if is_counterexample(path):
-        replayed = replayed_file(path)
+        try:
+            replayed = replayed_file(path)
+        except UsageError as error:
+            result.undecided.append(str(error))
+            return result
         if isinstance(replayed, str):
             result.problems.append(replayed)
         else:
@@ -179,8 +185,8 @@ def check_file(
         advice = "" if AGAIN in str(error) else f"; {AGAIN} to have a certificate that is intact"
         result.problems.append(f"{error}{advice}")
         return result
-    except UsageError as error:
-        result.problems.append(f"{error}; {OWN_CLAIM}")
+    except UsageError as error:  # its claim is not known here
+        result.undecided.append(f"{error}; {OWN_CLAIM}")
         return result
     result.claim = certificate["claim"]
     result.problems += binding_problems(certificate, subject)

@@ -40,7 +40,10 @@ def data_of_program(path: Path) -> Path | None:
 
 
 def replayed_file(path: Path) -> Refutation | str:
-    """The refutation that a file's data still are of the claim that it names, or why they are none."""
+    """The refutation that a file's data still are of the claim that it names, or why they are none.
+
+    Raises UsageError where that claim is not known here.
+    """
     try:
         text = read_at_most(path, "a counterexample", MOST_BYTES).decode("utf-8")
         content: Any = json.loads(text)
@@ -54,7 +57,7 @@ def replayed_file(path: Path) -> Refutation | str:
     try:
         refutation = _subject(name, content).replayed(text)
     except UsageError as error:
-        return f"{path}: {error}; {OWN_CLAIM}"
+        raise UsageError(f"{path}: {error}; {OWN_CLAIM}") from error
     except ValueError as error:
         return f"{path}: {error}"
     return (

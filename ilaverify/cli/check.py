@@ -2,8 +2,9 @@
 
 Exit codes: 0 all accepted, 1 one is rejected, 2 one is undecided and none rejected, 64 bad usage.
 
-REJECTED means that something is wrong with a certificate; UNDECIDED, that solvers gave no answer in time, or that the
-process which asked them ended: then nothing is known.  A file that is named and cannot be read is bad usage.
+REJECTED means that something is wrong with a certificate; UNDECIDED, that solvers gave no answer in time, that the
+process which asked them ended, or that the claim is one of a module that is not in use: then nothing is known.  A file
+that is named and cannot be read, or a compiled model for a target that is not known, is bad usage.
 """
 
 from __future__ import annotations

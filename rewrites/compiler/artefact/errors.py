@@ -17,6 +17,10 @@ class ArtefactError(InputError):
     """A compiled model that must not be used, or a place where none can be written; the message says why."""
 
 
+class NotInstalled(ArtefactError):
+    """A compiled model that names what no package offers here: nothing is known of it."""
+
+
 def field(where: str, value: object, kind: type[T], what: str) -> T:
     """A value of exactly this JSON type; raises ArtefactError otherwise."""
     if type(value) is not kind:

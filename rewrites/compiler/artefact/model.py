@@ -28,7 +28,7 @@ from smt_encodings.claims import Equality
 
 from .arrays import Data, arrays_of, npz_bytes
 from .directory import read_directory, write_directory
-from .errors import ArtefactError, items, natural, record, text
+from .errors import ArtefactError, NotInstalled, items, natural, record, text
 from .errors import field as typed
 from .graphs import graph_json, graph_value
 from .plan import plan_json, plan_value
@@ -330,7 +330,7 @@ def _options(where: str, value: object, backends: Sequence[Backend]) -> Options:
 def _known(where: str, value: object, known: Collection[str]) -> str:
     """A name of what packages offer; ``where`` ends with what it must be."""
     if not isinstance(value, str) or value not in known:
-        raise ArtefactError(
+        raise NotInstalled(
             f"{where} {', '.join(known)}, not {value!r:.60}; install its package, or name its module by --module"
         )
     return value

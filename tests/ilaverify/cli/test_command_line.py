@@ -129,7 +129,9 @@ def test_a_forged_subject_or_claim_is_rejected(proved: Path, tmp_path: Path) -> 
         forged["digest"] = content_digest(forged)
         (tmp_path / "forged.json").write_text(certificate_text(forged))
         done = run("check", "forged.json", cwd=tmp_path)
-        assert done.returncode == 1 and message in done.stdout
+        unknown = change == {"subject": "hope"}
+        assert done.returncode == 1 + unknown and message in done.stdout
+        assert done.stdout.startswith("UNDECIDED" if unknown else "REJECTED")
 
 
 @pytest.mark.proof

@@ -76,6 +76,8 @@ def test_a_front_end_of_a_module_from_compiling_to_running(guest: Path, capsys: 
     )  # fmt: skip
     code, _, err = ran(capsys, "run", "made", "--random", "1")
     assert code == 64 and "front_end must be one of onnx, not 'toy'; install its package, or name its module by" in err
+    code, out, err = ran(capsys, "check", "made")
+    assert (code, out) == (64, "") and "front_end must be one of onnx, not 'toy'; install its package, or name" in err
     (guest / "guest_front_end.py").write_text(GUEST.replace('add("relu"', 'add("tanh"'))
     del sys.modules["guest_front_end"]
     code, out, _ = ran(capsys, "check", "made", *named)
