@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.mlir_tv import Row, main, pairs_of
+from benchmarks.mlir_tv import READINGS, Row, main, pairs_of
 
 ADD = '%r = "arith.addi"(%x, %y) : (i32, i32) -> i32'
 SWAPPED = '%r = "arith.addi"(%y, %x) : (i32, i32) -> i32'
@@ -46,7 +46,7 @@ def test_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     }
     assert rows["a/bad"]["selves"] == ["PROVED", "PROVED"]
     assert "| b/unknown | UNKNOWN (open) | PROVED |" in out
-    assert "* 3 as expected, 2 open, 0 wrong" in out
+    assert "* 3 as expected, 2 open, 0 wrong, 0 read otherwise" in out
 
 
 def test_a_wrong_verdict_is_said_and_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -81,3 +81,10 @@ def test_kinds_of_rows(
     expected: str, options: tuple[str, ...], verdict: str, selves: tuple[str, ...], kind: str
 ) -> None:
     assert Row("x", expected, options, verdict, 0.0, "", selves).kind == kind
+
+
+def test_tests_that_are_read_otherwise_are_counted_apart() -> None:
+    name = next(iter(READINGS))
+    kinds = [Row(name, "PROVED", (), v, 0.0, "", s).kind for v, s in (("REFUTED", ()), ("PROVED", ()), ("UNKNOWN", ()))]
+    assert kinds == ["read otherwise", "as expected", "open"]
+    assert Row(name, "PROVED", (), "REFUTED", 0.0, "", ("REFUTED",)).kind == "wrong"

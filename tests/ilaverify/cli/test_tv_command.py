@@ -342,6 +342,34 @@ def test_real_passes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert checked(capsys, "proofs")[0] == 0
 
 
+@needs_mlir_opt
+def test_the_example_of_the_document(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    examples = Path(__file__).parents[3] / "examples" / "mlir"
+    passes = ["--passes", "tosa-to-linalg,canonicalize,linalg-fuse-elementwise-ops,cse"]
+    converter = find_converter()
+    assert converter is not None
+    if not converter.release.startswith("mlir-opt 22."):
+        pytest.skip(f"the example is in the TOSA of mlir-opt 22, not of {converter.release}")
+    code, rows = claims(capsys, str(examples / "layer.mlir"), *passes)
+    assert code == 0
+    assert sorted(rows) == [
+        f"layer.{number}-{name}.{function}"
+        for number, name in ((1, "tosa-to-linalg"), (2, "canonicalize"), (3, "linalg-fuse-elementwise-ops"))
+        for function in ("layer", "sums")
+    ]
+    code, rows = claims(
+        capsys, str(examples / "layer.mlir"), "--passes", "tosa-to-linalg", "--sums-start-at-minus-zero"
+    )
+    assert code == 1
+    assert {name: row["status"] for name, row in rows.items()} == {
+        "layer.1-tosa-to-linalg.layer": "PROVED",
+        "layer.1-tosa-to-linalg.sums": "REFUTED",
+    }
+    assert rows["layer.1-tosa-to-linalg.sums"]["notes"] == [
+        f"this is the first wrong step of {examples / 'layer.mlir'}"
+    ]
+
+
 def test_the_python_api(folder: Path) -> None:
     source = write("a.mlir", function("good", ADD), function("bad", ADD))
     target = write("b.mlir", function("good", SWAPPED), function("bad", SUBTRACT))
