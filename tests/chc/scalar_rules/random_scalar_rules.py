@@ -15,12 +15,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from chc.scalar_rules.prove import interpretations_of, prove_rule, proved_by
+from chc.scalar_rules.prove import interpretations_of, prove_rule
 from chc.scalar_rules.rule import ScalarRule
 from ir_semantics.scalars.formats import BOOLEAN, Format, fixed_point, float_format, integer
 from ir_semantics.scalars.terms import TRUE, Scalar, apply, cast, constant, select, variable
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
+from tests.chc.scalar_rules.attempts import proved_by
 from tests.chc.scalar_rules.scalar_evaluator import NoValue, all_values, assignments, evaluate
 
 NAMES = ("x", "y", "nan", "fp", "RNE", "add_2_3", "real_quotient", "to_real", "sec", "bvadd", "round_2_2", "match")

@@ -11,7 +11,7 @@ from operator import truediv
 
 import pytest
 
-from chc.scalar_rules.prove import interpretations_of, prove_rule, proved_by
+from chc.scalar_rules.prove import interpretations_of, prove_rule
 from chc.scalar_rules.rule import ScalarRule, has_value
 from chc.scalar_rules.search import _special
 from ir_semantics.scalars.concrete import Concrete
@@ -35,6 +35,7 @@ from ir_semantics.scalars.terms import (
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
 from smt_encodings.interpretations import Symbols
+from tests.chc.scalar_rules.attempts import proved_by
 from tests.chc.scalar_rules.random_scalar_rules import holds, random_rule, wrong_answers
 
 x, y = variable("x"), variable("y")
