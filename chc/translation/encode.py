@@ -141,7 +141,7 @@ class _Encoding:
     def _visit(self, root: Term) -> None:
         done = (self._values, self._truths, self._integers)
         for term in outside_binders(root, lambda t: not any(t in d for d in done)):
-            if any(term in d for d in done):
+            if any(term in d for d in done) or term.op == "array":
                 continue
             if term.kind == INTEGERS:
                 self._integers[term] = self._integer(term)
@@ -202,7 +202,7 @@ class _Encoding:
                     self._truths[term] = _LOGIC[term.op](*parts)
                 else:
                     self._values[term] = self._logic(term.op, *(self._value(a) for a in term.args))
-            case "symbol" | "read" | "fold" | "every" | "function" | "cast":
+            case "symbol" | "read" | "fold" | "every" | "function" | "call" | "cast":
                 self._values[term] = self.data.variable(self._atom(term), BOOLEAN)
             case _:
                 self._values[term] = self._applied(term)
@@ -211,7 +211,7 @@ class _Encoding:
         match term.op:
             case "constant":
                 return self.data.constant(term.payload, term.kind)  # type: ignore[arg-type]
-            case "symbol" | "read" | "fold" | "function":
+            case "symbol" | "read" | "fold" | "function" | "call":
                 return self.data.variable(self._atom(term), term.kind)
             case "cast" if term.args[0].kind == INTEGERS:
                 return self.data.variable(self._atom(term), term.kind)
@@ -267,8 +267,8 @@ class _Encoding:
                 return "fold", self.classes.get(loop, loop)
             case "every":
                 return "every", term
-            case "read" | "function":
-                return term.op, term.payload, term.kind
+            case "read" | "function" | "call":
+                return term.op, term.payload, term.kind, tuple(a.kind for a in term.args)
         return term.op, term.kind, tuple(a.kind for a in term.args)
 
     def _congruences(self) -> None:
@@ -281,7 +281,11 @@ class _Encoding:
         for x, y in zip(operands(a), operands(b), strict=True):
             if x is y:
                 continue
-            if x.kind == INTEGERS:
+            if x.op == "array":
+                loops = [self.classes.get(loop_of(t), loop_of(t)) for t in (x, y)]
+                if loops[0] != loops[1]:
+                    return
+            elif x.kind == INTEGERS:
                 if is_false(equal(x, y)):
                     return
                 premises.append(smt.Equals(self._integers[x], self._integers[y]))

@@ -11,9 +11,19 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from math import prod
 
-from ir_semantics.elements.binders import Fold, Loop, instance, loop_of, opened_every, opened_fold, outside_binders
+from ir_semantics.elements.binders import (
+    Fold,
+    Loop,
+    instance,
+    loop_of,
+    opened_array,
+    opened_every,
+    opened_fold,
+    outside_binders,
+    substitute,
+)
 from ir_semantics.elements.operators import both, conjuncts, either, equal, inside, negation, same, times
-from ir_semantics.elements.terms import Term, integer_value, is_true, number, truth
+from ir_semantics.elements.terms import Term, integer_value, is_true, number, truth, variable_of
 from ir_semantics.mlir.semantics.tensor import digits, linear
 from smt_encodings.claims import Interpretation, Obligation
 from smt_encodings.discharge import Discharger, NotDischarged
@@ -95,13 +105,13 @@ class Prover:
         self, meaning: str, hypotheses: Sequence[Term], goal: Term, at: Sequence[Sequence[Term]]
     ) -> dict[Loop, Loop]:
         """Folds of a goal that are equal from equal starts, with one of each class."""
-        folds = [t for t in outside_binders(goal) if t.op == "fold"]
+        folds = [t for t in outside_binders(goal) if t.op in ("fold", "array")]
         classes: dict[Loop, Loop] = {}
         for k, a in enumerate(folds):
             for b in folds[k + 1 :]:
                 first, second = loop_of(a), loop_of(b)
                 known = classes.get(first, first)
-                if a.kind != b.kind or known == classes.get(second, second):
+                if a.op != b.op or a.kind != b.kind or known == classes.get(second, second):
                     continue
                 key = (first, second, tuple(hypotheses))
                 if key not in self._pairs:
@@ -111,6 +121,24 @@ class Prover:
         return classes
 
     def _alike(self, meaning: str, hypotheses: Sequence[Term], a: Term, b: Term, at: Sequence[Sequence[Term]]) -> bool:
+        """Whether two folds take the same steps in the same order, or two whole tensors are the same."""
+        return (self._steps if a.op == "fold" else self._elements)(meaning, hypotheses, a, b, at)
+
+    def _elements(
+        self, meaning: str, hypotheses: Sequence[Term], a: Term, b: Term, at: Sequence[Sequence[Term]]
+    ) -> bool:
+        """Whether two whole tensors have the same shape, and the same elements where these are defined."""
+        text = f"{meaning}: operands of calls are the same"
+        (variables, extents, value, defined), (others, sizes, other, also) = opened_array(a), opened_array(b)
+        shapes = both(*(equal(x, y) for x, y in zip(extents, sizes, strict=True)))
+        if not self.follows(text, hypotheses, shapes, at, COARSE[:1]):
+            return False
+        here = {variable_of(o): v for o, v in zip(others, variables, strict=True)}
+        goal = both(same(value, substitute(other, here)), same(defined, substitute(also, here)))
+        ranges = [inside(v, e) for v, e in zip(variables, extents, strict=True)]
+        return self.follows(text, [*hypotheses, *ranges], goal, [*at, variables])
+
+    def _steps(self, meaning: str, hypotheses: Sequence[Term], a: Term, b: Term, at: Sequence[Sequence[Term]]) -> bool:
         """Whether two folds take the same steps in the same order."""
         one, other = opened_fold(a), opened_fold(b)
         text = f"{meaning}: folds have the same steps"
@@ -197,7 +225,7 @@ class Prover:
 
 def _has_data(goal: Term) -> bool:
     """Whether a goal speaks of anything but integers."""
-    return any(t.kind.family not in ("int", "boolean") for t in outside_binders(goal))
+    return any(t.kind.family not in ("int", "boolean", "array") for t in outside_binders(goal))
 
 
 def _applies(interpretation: Interpretation, terms: Sequence[Term]) -> bool:

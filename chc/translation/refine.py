@@ -12,7 +12,7 @@ from ir_semantics.elements.binders import unrolled
 from ir_semantics.elements.operators import at_most, both, either, equal, inside, negation, same
 from ir_semantics.elements.terms import Term, fresh, integer_value, is_true, new_terms, number, truth
 from ir_semantics.mlir import ir
-from ir_semantics.mlir.semantics.arguments import Arguments, arguments_of, globals_of
+from ir_semantics.mlir.semantics.arguments import Arguments, arguments_of, bodies_of, globals_of
 from ir_semantics.mlir.semantics.function import Meaning, meaning_of, signature
 from ir_semantics.mlir.semantics.memory import Memory, Place
 from ir_semantics.mlir.semantics.program import Reading
@@ -144,7 +144,7 @@ class _Attempt:
         modules: Sequence[ir.Module],
     ) -> None:
         self.functions = functions
-        self.globals = globals_of(*modules)
+        self.globals, self.bodies = globals_of(*modules), bodies_of(modules)
         self.options = options
         self.discharger = discharger
         self.prover = Prover(discharger, functions[0].symbol or "function")
@@ -169,6 +169,7 @@ class _Attempt:
     def read(self) -> tuple[Meaning, Meaning]:
         """The meaning of both functions."""
         self.arguments = arguments_of(self.functions[0], self.options.reading, self.globals)
+        self.arguments.bodies = self.bodies
         source, target = (meaning_of(f, self.arguments, self.options.reading) for f in self.functions)
         self.notes = dict.fromkeys((*self.options.reading.notes, *source.notes, *target.notes))
         self.search = Search(self.arguments, source, target)
@@ -222,13 +223,13 @@ class _Attempt:
     # -- the proof -----------------------------------------------------------------------------------------
 
     def _is_vacuous(self, source: Meaning) -> bool:
-        known = [*self.arguments.facts, source.behaves]
+        known = [*self.arguments.facts, *source.facts, source.behaves]
         if self.prover.follows("the source's behaviour is never defined", known, truth(False), (), COARSE):
             return True
         types = signature(self.functions[0])[1]
         fixed = all(None not in t.shape for t in types if isinstance(t, ir.TensorType))
-        if not source.results or not fixed:
-            return False
+        if not source.results or not fixed or source.memory.formats:
+            return False  # the claim says something of shapes, or of memory
         for result in source.results:
             at: tuple[Term, ...] = ()
             ranges: list[Term] = []
@@ -245,7 +246,7 @@ class _Attempt:
 
     def _unproved(self, source: Meaning, target: Meaning) -> str:
         """What could not be proved, in words; nothing where all is."""
-        known = [*self.arguments.facts, source.behaves]
+        known = [*self.arguments.facts, *source.facts, *target.facts, source.behaves]
         for each in target.requirements:
             text = f"the target's {each.operator} at {each.position} is defined: {each.reason}"
             if not self.prover.follows(text, known, each.condition, [each.at]):

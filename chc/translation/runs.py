@@ -6,6 +6,7 @@ A counterexample is one that is evaluated here; what a solver says is a hint and
 from __future__ import annotations
 
 import random
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -81,7 +82,16 @@ class Inputs:
                 elements[key] = self._element(array)
             return elements[key]
 
-        return Evaluation({**self.symbols, **(more or {})}, contents, self.budget)
+        return Evaluation({**self.symbols, **(more or {})}, contents, self.budget, self.called)
+
+    def called(self, name: str, kind: Format, operands: Sequence[object]) -> Value:
+        """What functions give that are called: something that follows from the operands alone, the same in all runs."""
+        draw = random.Random(zlib.crc32(repr((name, operands)).encode()))
+        return (
+            draw.randint(0, 6)
+            if kind == INTEGERS
+            else draw.choice([*special_values(kind, ()), random_value(kind, draw)])
+        )
 
     def _element(self, array: Input) -> Value:
         """In every third run all elements are one special value; of some tensors they are one of two."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import TypeAlias
 
-from ir_semantics.scalars.formats import BOOLEAN
+from ir_semantics.scalars.formats import BOOLEAN, Format
 from ir_semantics.tensors.index import Index, Quotient
 
 from .operators import apply, both, cast, conjuncts, either, equal, inside, negation, of_polynomial, polynomial
@@ -73,6 +73,21 @@ def instance(term: Term, at: Sequence[Term]) -> Term:
     assert isinstance(term.payload, tuple)
     range_ = both(*(inside(i, e) for i, e in zip(at, term.args[:-1], strict=True)))
     return either(negation(range_), substitute(term.args[-1], dict(zip(term.payload, at, strict=True))))
+
+
+def array(variables: Sequence[Term], extents: Sequence[Term], value: Term, defined: Term) -> Term:
+    """A whole tensor, as an operand of a call: its element at variables, and whether that is defined."""
+    pair = make("pair", (value, defined), Format("pair"))
+    own, body = _close([variable_of(v) for v in variables], pair)
+    return make("array", (*extents, body), Format("array", (str(value.kind), len(variables))), own)
+
+
+def opened_array(term: Term) -> tuple[list[Term], tuple[Term, ...], Term, Term]:
+    """Fresh variables, extents, and the value and whether it is defined, of an :func:`array`."""
+    assert isinstance(term.payload, tuple)
+    variables = [fresh(s.name, s.kind) for s in term.payload]
+    value, defined = substitute(term.args[-1], dict(zip(term.payload, variables, strict=True))).args
+    return variables, term.args[:-1], value, defined
 
 
 @dataclass(frozen=True)
@@ -170,6 +185,8 @@ def with_args(term: Term, args: tuple[Term, ...]) -> Term:
             return cast(args[0], term.kind)
         case "function":
             return function(str(term.payload), term.kind, *args)
+        case "call" | "pair":
+            return make(term.op, args, term.kind, term.payload)
     return apply(term.op, *args)
 
 
@@ -202,6 +219,9 @@ def rebuilt(root: Term, wanted: Callable[[Term], bool], changed: Callable[[Term,
             old = opened_fold(term)
             ranges = [(v, of(e)) for v, e in zip(old.variables, old.extents, strict=True)]
             new = fold(done.get(old.start, old.start), old.accumulator, ranges, of(old.step))
+        elif term.op == "array":
+            variables, extents, value, defined = opened_array(term)
+            new = array(variables, [of(e) for e in extents], of(value), of(defined))
         elif term.op == "every":
             variables, extents, condition = opened_every(term)
             new = every(variables, [of(e) for e in extents], of(condition))
@@ -226,7 +246,7 @@ def substitute(root: Term, values: Mapping[Symbol, Term]) -> Term:
 
 def operands(term: Term) -> tuple[Term, ...]:
     """The operands that no variable is bound in, extents excepted."""
-    return term.args[:1] if term.op == "fold" else () if term.op == "every" else term.args
+    return term.args[:1] if term.op == "fold" else () if term.op in ("every", "array") else term.args
 
 
 def outside_binders(root: Term, wanted: Callable[[Term], bool] = lambda _: True) -> Iterator[Term]:
@@ -247,5 +267,5 @@ Loop: TypeAlias = tuple[object, ...]
 
 
 def loop_of(term: Term) -> Loop:
-    """What a fold is but for its start."""
-    return (term.payload, *term.args[1:])
+    """What a fold is but for its start; a whole tensor."""
+    return (term.payload, *term.args[term.op == "fold" :])

@@ -26,6 +26,10 @@ Contents: TypeAlias = Callable[[Input, Sequence[int]], Value]
 """The element of a tensor at subscripts."""
 
 
+Functions: TypeAlias = Callable[[str, Format, Sequence[object]], Value]
+"""Some function for each name: its value of a format for operands, of which tensors are tuples of elements."""
+
+
 class TooLong(NotInterpreted):
     """An evaluation that takes more steps than it may."""
 
@@ -53,6 +57,7 @@ class Evaluation:
     symbols: Mapping[Symbol, Value]
     contents: Contents
     budget: Budget
+    functions: Functions | None = None
     _memo: dict[Term, Value] = field(default_factory=dict)
 
     def value(self, term: Term) -> Value:
@@ -105,9 +110,13 @@ class Evaluation:
                     return Concrete({}).constant(array.at(at), array.kind)
                 assert isinstance(array, Input)
                 return self.contents(array, at)
-            case "fold" | "every":
+            case "fold" | "every" | "array":
                 return self._loop(term, symbols, memo)
-            case "function":
+            case "pair":
+                return tuple(memo[a] for a in term.args)  # type: ignore[return-value]
+            case "call" if self.functions is not None:
+                return self.functions(str(term.payload), term.kind, [memo[a] for a in term.args])
+            case "function" | "call":
                 raise NotInterpreted(f"{term.payload} has no exact value")
         apply = _operator(term.op, term.kind, tuple(a.kind for a in term.args))
         return apply([memo[a] for a in term.args])
@@ -119,26 +128,28 @@ class Evaluation:
         bound = frozenset(term.payload)
         extents = [max(0, int(memo[e])) for e in term.args[is_fold:-1]]
         inner = list(_depending(body, bound))
-        self.budget.spend(prod(extents) * len(inner))
+        self.budget.spend(prod(extents) * max(1, len(inner)))
         own = set(inner)
         around = {a for t in inner for a in _needed(t, None) if a not in own} | ({body} - own)
         known = {a: self._value(a, symbols, memo) for a in sorted(around, key=lambda t: t.number)}
         here = dict(symbols)
         value: Value = memo[term.args[0]] if is_fold else True
+        elements: list[object] = [tuple(extents)]
         for at in product(*map(range, extents)):
             here.update(zip(term.payload, (value, *at) if is_fold else at, strict=True))
             local = dict(known)
             for each in inner:
                 local[each] = self._apply(each, here, local)
             value = local[body]
-            if not is_fold and not value:
+            elements.append(value)
+            if term.op == "every" and not value:
                 return False
-        return value
+        return tuple(elements) if term.op == "array" else value  # type: ignore[return-value]
 
 
 def _needed(term: Term, memo: Mapping[Term, Value] | None) -> tuple[Term, ...]:
     """The operands that a value needs; of choices, with what is known, one."""
-    if term.op in ("fold", "every"):
+    if term.op in ("fold", "every", "array"):
         return term.args[:-1]
     if memo is not None and term.op == "select":
         condition, yes, no = term.args

@@ -222,6 +222,11 @@ def read(array: Array, at: Sequence[Term]) -> Term:
     return make("read", tuple(at), array.kind, array)
 
 
+def call(name: str, kind: Format, *args: Term) -> Term:
+    """An application of a function that a program names, and of which nothing is known but that it is one."""
+    return make("call", args, kind, name)
+
+
 def function(name: str, kind: Format, *args: Term) -> Term:
     """An application of a function of which nothing is known but its name, its format and that it is one."""
     return make("function", args, kind, name)

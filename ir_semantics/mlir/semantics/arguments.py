@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import prod
 
@@ -31,6 +31,8 @@ class Arguments:
     facts: list[Term] = field(default_factory=list)
     """What holds of sizes and of numbers of type index."""
     before: Before = field(default_factory=Before)
+    bodies: frozenset[str] = frozenset()
+    """Functions that are defined in the modules."""
     likely: dict[Term, tuple[int, ...]] = field(default_factory=dict)
     """Numbers to try first in a search for counterexamples."""
 
@@ -103,6 +105,12 @@ def _buffer(function: ir.Operation, arguments: Arguments, type_: ir.MemRefType, 
         arguments.facts += [at_most(number(0), block), at_most(number(0), offset)]
         arguments.likely |= {block: (0, 1, 2), offset: (0, 0, 0, 1)}
     return Buffer(kind, block, plus(offset, number(more)), shape, strides)
+
+
+def bodies_of(modules: Iterable[ir.Module]) -> frozenset[str]:
+    """Functions that modules define."""
+    functions = [s for module in modules for s in module.symbols() if s.name == "func.func"]
+    return frozenset(f.symbol for f in functions if f.symbol is not None and f.regions and f.regions[0].blocks)
 
 
 def globals_of(*modules: ir.Module | None) -> dict[str, Global]:

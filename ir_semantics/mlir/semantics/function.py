@@ -9,7 +9,7 @@ from ir_semantics.elements.operators import both, equal
 from ir_semantics.elements.terms import Term, integer_value, number
 from ir_semantics.mlir import ir
 
-from . import affine, buffers, constants, floats, integers, linalg, tensor
+from . import affine, buffers, calls, constants, floats, integers, linalg, tensor
 from .arguments import Arguments, block_of
 from .memory import Buffer, Memory
 from .program import Environment, MeaningOfValue, Operator, Reading, Requirement, Scope, run_block
@@ -24,6 +24,7 @@ OPERATORS: Mapping[str, Operator] = {
     **linalg.OPERATORS,
     **affine.OPERATORS,
     **buffers.OPERATORS,
+    **calls.OPERATORS,
     **elementwise.OPERATORS,
     **movement.OPERATORS,
     **reductions.OPERATORS,
@@ -39,6 +40,7 @@ class Meaning:
     requirements: tuple[Requirement, ...]
     notes: tuple[str, ...]
     memory: Memory
+    facts: tuple[Term, ...] = ()
 
     @property
     def behaves(self) -> Term:
@@ -51,12 +53,14 @@ def meaning_of(function: ir.Operation, arguments: Arguments, reading: Reading) -
     block = block_of(function)
     scope = Scope(reading, arguments.before.memory())
     values = dict(zip(block.arguments, arguments.values, strict=True))
-    results = run_block(block, Environment(values, OPERATORS, globals=arguments.before.globals), scope)
+    results = run_block(
+        block, Environment(values, OPERATORS, globals=arguments.before.globals, bodies=arguments.bodies), scope
+    )
     for result, value in zip(results, block.operations[-1].operands, strict=True):
         if isinstance(result, Tensor) and isinstance(value.type, ir.TensorType):
             _require_stated(scope, function, result, value.type)
     shown = [each for result in results for each in _parts(function, result)]
-    return Meaning(tuple(shown), tuple(scope.requirements), tuple(scope.notes), scope.memory)
+    return Meaning(tuple(shown), tuple(scope.requirements), tuple(scope.notes), scope.memory, tuple(scope.facts))
 
 
 def _parts(function: ir.Operation, result: MeaningOfValue) -> Sequence[Element | Tensor]:

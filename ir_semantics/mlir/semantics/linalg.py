@@ -107,6 +107,8 @@ def _index(call: Call) -> Sequence[MeaningOfValue]:
 
 def _fill(call: Call) -> Sequence[MeaningOfValue]:
     value, into = read_zero(call, call.element(0)), call.operands[1]
+    if value.kind != into.kind:
+        raise call.fail("what a tensor is filled with must have its format")
     if isinstance(into, Buffer):
         write(call, into, Tensor(into.kind, into.shape, lambda _: value))
         return []

@@ -76,6 +76,8 @@ class Scope:
     memory: Memory
     requirements: list[Requirement] = field(default_factory=list)
     notes: dict[str, None] = field(default_factory=dict)
+    facts: list[Term] = field(default_factory=list)
+    """What holds of sizes that functions give."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,8 @@ class Environment:
     operators: Mapping[str, Operator]
     indices: tuple[Term, ...] = ()
     globals: Mapping[str, Global] = field(default_factory=dict)
+    bodies: frozenset[str] = frozenset()
+    """Functions that are defined in the modules."""
 
 
 @dataclass
@@ -103,7 +107,7 @@ class Call:
 
     def inner(self) -> Scope:
         """A scope for the region, with the memory before the operation."""
-        return Scope(self.scope.reading, self.memory, notes=self.scope.notes)
+        return Scope(self.scope.reading, self.memory, notes=self.scope.notes, facts=self.scope.facts)
 
     @property
     def name(self) -> str:

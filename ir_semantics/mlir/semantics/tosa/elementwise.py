@@ -110,6 +110,8 @@ def ignores_nan(call: Call) -> bool:
 
 def _negate(call: Call, args: Sequence[Term]) -> Result:
     require_no_zero_points(call, 1)
+    if args[0].kind.family == "integer":
+        call.scope.notes["tosa.negate of integers wraps"] = None
     return Result(apply("neg", args[0]))
 
 

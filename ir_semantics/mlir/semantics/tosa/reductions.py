@@ -21,6 +21,7 @@ from ir_semantics.elements.operators import (
     times,
 )
 from ir_semantics.elements.terms import Term, constant, fresh, integer_value, number, truth
+from ir_semantics.mlir import ir
 from ir_semantics.mlir.semantics.integers import convert
 from ir_semantics.mlir.semantics.program import Call, MeaningOfValue, Operator
 from ir_semantics.mlir.semantics.values import Element, Tensor, bits_of, defined, word, zero
@@ -34,6 +35,9 @@ Tap = Callable[[Sequence[Term]], Element]
 
 def start_of_sum(call: Call, kind: Format) -> Term:
     """What a sum starts with; of floats a zero, with the sign that is the reading."""
+    accumulates = call.attribute("acc_type")
+    if isinstance(accumulates, ir.TypeAttribute) and call.format(accumulates.type) != kind:
+        raise call.fail("a sum in another format than the result's has no meaning here")
     if kind.family == "float" and call.scope.reading.sums_start_at_minus_zero:
         return constant(-0.0, kind)
     return zero(kind)
