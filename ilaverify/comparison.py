@@ -394,7 +394,7 @@ def _bounds(implementation: Implementation, executed: Executed, certified: Colle
     if missing:
         return Bounds(None, None, f"it would rest on {missing[0]}, which holds no certificate")
     bounds = implementation.bounds(executed)
-    own = bounds.theorem and any(bounds.theorem in operator.theorems(mapping) for mapping in implementation.mappings)
+    own = bounds.theorem and all(bounds.theorem in operator.theorems(mapping) for mapping in implementation.mappings)
     return bounds if own else replace(bounds, theorem="")
 
 

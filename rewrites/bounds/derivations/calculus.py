@@ -106,9 +106,12 @@ class Operator:
         if unknown:
             raise ValueError(f"symbols of {self.name} must be among {', '.join(self.symbols)}, not {unknown[0]}")
         values = {n: self._value(n, v) for n, v in numbers.items()}
-        for name, formula in self.defaults.items():  # in the order of their steps
-            if name not in values:
-                values[name] = formula.evaluate(values)
+        left = {n: f for n, f in self.defaults.items() if n not in values}
+        while left:  # a default may be in terms of a later one, where its range is named twice
+            name = next((n for n, f in left.items() if not symbols_of(f) & left.keys()), None)
+            if name is None:
+                raise ValueError(f"defaults of {self.name} must not be in terms of each other, as {min(left)} is")
+            values[name] = left.pop(name).evaluate(values)
         return values
 
     def _value(self, name: str, value: float | Fraction) -> Fraction:

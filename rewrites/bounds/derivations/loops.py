@@ -8,6 +8,8 @@ from operator import is_
 from ila_lang import Expr, const
 from ila_lang.language.kernel import Let, Statement, walk
 
+from .names import Unread
+
 
 def updated(body: tuple[Statement, ...], env: Mapping[Expr, Expr]) -> list[Expr]:
     """The registers that statements change."""
@@ -35,3 +37,9 @@ def row_major(counters: Sequence[Expr], extents: Sequence[Expr]) -> Expr:
     for counter, extent in zip(counters[1:], extents[1:], strict=True):
         place = place * extent + counter
     return place
+
+
+def require_memory(memory: Expr) -> None:
+    """Raises Unread for a memory that is an expression."""
+    if memory.op != "var":
+        raise Unread(f"{memory.describe()} must be a memory of words")

@@ -24,7 +24,7 @@ from ila_lang.mapping import Lemma
 from rewrites.bounds.kernel.judgements import indices_of
 from rewrites.bounds.kernel.replay import MASKED
 
-from .loops import conjuncts, reached, row_major, updated
+from .loops import conjuncts, reached, require_memory, row_major, updated
 from .names import Layout, Leaf, Names, Source, Unread, Written
 from .words import CONSTANTS, KEPT, Words, signed
 
@@ -183,6 +183,8 @@ class _Writer(Words):
 
         These are the indices of the address, and of the condition under which the words count.
         """
+        if not leaf.name.rstrip("#").isidentifier():
+            raise Unread(f"a leaf must be named without its indices, not {leaf.name!r:.60}")
         used = {*variables_of(*place), *(() if self.guard is None else variables_of(self.guard))}
         own = dict.fromkeys(index for counter, index in self.indices.items() if counter in used)
         number = ""
@@ -222,13 +224,8 @@ class _Writer(Words):
     def term(self, term: Expr, env: Mapping[Expr, Expr]) -> Expr:
         return inline(substitute(term, env), KEPT)
 
-    def require_memory(self, memory: Expr) -> None:
-        """Raises Unread for a memory that is an expression."""
-        if memory.op != "var":
-            raise Unread(f"{memory.describe()} must be a memory of words")
-
     def load(self, register: Expr, memory: Expr, address: Expr) -> Expr:
-        self.require_memory(memory)
+        require_memory(memory)
         if memory.name not in self.stored:
             if register.name not in self.names.leaves:
                 raise Unread(f"what lies in {memory.name} must have a name")
@@ -240,7 +237,7 @@ class _Writer(Words):
 
     def store(self, memory: Expr, address: Expr, value: Expr) -> None:
         """The result, or words that are loaded again: one for each iteration of the loops around, row-major."""
-        self.require_memory(memory)
+        require_memory(memory)
         last, name = memory.name == self.result, self.names.ranges.get(memory.name)
         counters, extents = ([pair[k] for pair in self.around] for k in (0, 1))
         if self.guard is not None or (counters and row_major(counters, extents) is not address):

@@ -13,7 +13,7 @@ import pytest
 
 from chc.scalar_rules.prove import interpretations_of, prove_rule
 from chc.scalar_rules.rule import ScalarRule, has_value
-from chc.scalar_rules.search import _special
+from chc.scalar_rules.search import special_values
 from ir_semantics.scalars.concrete import Concrete
 from ir_semantics.scalars.formats import BINARY32, INTEGERS, REALS, Format, code_format, float_format, integer
 from ir_semantics.scalars.operators import OPERATORS
@@ -230,4 +230,4 @@ def test_two_formats_are_two_sorts() -> None:
 
 @pytest.mark.parametrize("signed", [True, False])
 def test_numbers_of_one_bit_are_searched(signed: bool) -> None:
-    assert set(map(int, _special(integer(1, signed=signed), []))) == ({0, -1} if signed else {0, 1})
+    assert set(map(int, special_values(integer(1, signed=signed), []))) == ({0, -1} if signed else {0, 1})

@@ -828,3 +828,31 @@ def test_a_bias_decides_nothing() -> None:
     )
     with pytest.raises(Unread, match=r"^the last iteration must do what the others do, and add a bias$"):
         words_of(k, names)
+
+
+def test_a_range_that_is_named_twice_has_a_default_for_both() -> None:
+    """The second default is in terms of a range that is named between them."""
+    k = Kernel("order")
+    one, two = k.let("one", const(0, 32)), k.let("two", const(0, 32))
+    with k.loop("t", N) as t:
+        k.assign(one, one + k.load("a", X, t))
+    with k.loop("u", N) as u:
+        k.assign(two, two + k.load("b", Z, u))
+    k.store(OUT, const(0, 32), vta.narrow(vta.alu_add(one, two)))
+    names = replace(
+        NAMES,
+        leaves={"a": A, "b": Leaf("b", "accumulator", "B")},
+        loops={"t": ("t", "T"), "u": ("u", "T")},
+        ranges={"one": "Y", "two": "S", "out": "Y"},
+    )
+    written = words_of(k, names)
+    operator = Operator("order", "", {**SYMBOLS, "S": ""}, lambda: written, {})
+    assert operator.values({"A": 1, "B": 1, "T": 2})["Y"] == 4
+
+
+def test_leaves_are_named_without_indices() -> None:
+    k = Kernel("copied")
+    with k.loop("i", N) as i:
+        k.store(OUT, i, relu(k.load("a", X, i)))
+    with pytest.raises(Unread, match=r"^a leaf must be named without its indices, not 'a\[q"):
+        words_of(k, replace(NAMES, leaves={"a": Leaf("a[q]", "accumulator", "A")}))
