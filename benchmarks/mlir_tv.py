@@ -51,11 +51,12 @@ from smt_encodings.discharge import Discharger
 
 ALWAYS_UNDEFINED = "source is always undefined"
 ASSOCIATIVE, NEGATIVE_ZERO, APART = "associative", "use-neg-zero", "memref-inputs-simple"
+_MAXIMUM = (
+    "a maximum starts at the lowest finite number there, and at minus infinity here, of which windows may consist"
+)
 READINGS = {
-    "litmus/tosa-ops/maxpool2d": (
-        "REFUTED",
-        "a maximum starts at the lowest finite number there, and at minus infinity here, of which windows may consist",
-    ),
+    "litmus/tosa-ops/maxpool2d": ("REFUTED", _MAXIMUM),
+    "litmus/tosa-ops/maxpool2d_memref": ("REFUTED", _MAXIMUM),
     "litmus/arith-ops/shli_index_ub": ("REFUTED", "index has 32 bits there, and as many as fit here"),
     "litmus/tosa-ops/gather-uninit": (
         "REFUTED",

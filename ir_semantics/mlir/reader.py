@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from .ir import Attribute, Block, Module, Operation, Position, Region, Type, Value
 from .printer import text_of_type
-from .scanner import BARE_NAME, STRING, SUFFIX_NAME, MlirError, token
+from .scanner import BARE_NAME, DEEPEST, STRING, SUFFIX_NAME, MlirError, token
 from .values import ValueReader
 
 LONGEST_TEXT = 1 << 28
@@ -26,9 +26,8 @@ _RESULT = token(rf"%{SUFFIX_NAME}")
 _OPERAND = token(rf"%{SUFFIX_NAME}(?:#[0-9]++)?")
 _BLOCK = token(rf"\^{SUFFIX_NAME}")
 _ALIAS = token(r"[#!][A-Za-z_][\w$]*+(?=\s*=)")
-_PLACE = r'"([^"\\\n]*)":([0-9]{1,9}):([0-9]{1,9})'
-_LOCATION = re.compile(rf"loc\((?:(#loc[0-9]*)|{_PLACE})\)", re.ASCII)
-_LOCATION_ALIAS = re.compile(rf"^(#loc[0-9]*) = loc\({_PLACE}\)$", re.MULTILINE | re.ASCII)
+_LOCATION_ALIAS = re.compile(r"^(#loc[0-9]*) = loc\((.*)\)$", re.MULTILINE | re.ASCII)
+_PLACE = re.compile(r'"([^"\\\n]*)":([0-9]{1,9}):([0-9]{1,9})|(#loc[0-9]*)', re.ASCII)
 _CUSTOM = re.compile(r"[A-Za-z_]")
 _HEXADECIMAL = re.compile(r"0x(?:[0-9A-Fa-f]{2})*+\Z")
 
@@ -68,7 +67,7 @@ class Scope:
 def read(text: str, origin: str | None = None) -> Module:
     """The module that a text in the generic form says.
 
-    Where a location of an operation names the file ``origin``, this is the operation's position.
+    Where a location of an operation speaks of a place in the file ``origin``, this is the operation's position.
 
     Raises :class:`CustomForm` if an operation is not in the generic form, and MlirError for all else that is wrong.
 
@@ -89,11 +88,7 @@ class Reader(ValueReader):
         super().__init__(text)
         self.scopes = [Scope(True)]
         self.origin = origin
-        self.positions: dict[str, Position] = {}
-        if origin is not None:
-            for match in _LOCATION_ALIAS.finditer(text):
-                if match[2] == origin:
-                    self.positions[match[1]] = Position(int(match[3]), int(match[4]))
+        self.locations = {} if origin is None else dict(_LOCATION_ALIAS.findall(text))
 
     def module(self) -> Module:
         """Passes everything."""
@@ -220,15 +215,25 @@ class Reader(ValueReader):
         """Passes ``loc(..)`` if it stands here; returns the position if it is one in the origin."""
         if not self.sees("loc("):
             return None
-        match = _LOCATION.match(self.text, self.at)
         self.at += len("loc")
+        start = self.at
         self.balanced()
+        position = None if self.origin is None else self._place(self.text[start : self.at])
         self.skip()
-        if match is None or self.origin is None:
-            return None
-        if match[1]:
-            return self.positions.get(match[1])
-        return Position(int(match[3]), int(match[4])) if match[2] == self.origin else None
+        return position
+
+    def _place(self, location: str, depth: int = 0) -> Position | None:
+        """The first position in the origin that a location speaks of: of one made of several, the first of these."""
+        for match in _PLACE.finditer(location):
+            file, line, column, alias = match.groups()
+            if alias is None and file == self.origin:
+                return Position(int(line), int(column))
+            if alias is not None and depth < DEEPEST:
+                position = self._place(self.locations.pop(alias, ""), depth + 1)
+                if position is not None:
+                    self.locations[alias] = f'"{self.origin}":{position.line}:{position.column}'
+                    return position
+        return None
 
     # values
 

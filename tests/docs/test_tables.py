@@ -10,7 +10,7 @@ from chc.scalar_rules.prove import prove_rule
 from chc.scalar_rules.rule import ScalarRule
 from docs import tables
 from docs.markdown_tables import with_table
-from docs.tables import RULES_PAGE, Entry, Table, decided, scalar_entries, tensor_entries
+from docs.tables import MLIR_PAGE, RULES_PAGE, Entry, Table, decided, mlir_operators, scalar_entries, tensor_entries
 from ir_semantics.scalars.formats import BINARY32, integer
 from ir_semantics.scalars.terms import exp, log, variable
 from smt_encodings.claims import Interpretation, Status
@@ -87,3 +87,8 @@ def test_an_unknown_table_is_refused(capsys: pytest.CaptureFixture[str]) -> None
         tables.main(["vectors"])
     said = f"error: NAME must be one of {', '.join(tables.TABLES)}, not 'vectors'\n"
     assert capsys.readouterr().err.endswith(said)
+
+
+def test_the_table_of_mlir_operators_is_that_of_the_code() -> None:
+    text = MLIR_PAGE.read_text(encoding="utf-8")
+    assert with_table(text, "operators of MLIR", mlir_operators()) == text

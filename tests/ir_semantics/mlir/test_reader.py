@@ -193,6 +193,18 @@ def test_positions_are_those_of_the_named_file() -> None:
     assert [operation.position.line for operation in read(text).operations] == [1, 2, 3]
 
 
+def test_positions_of_operations_that_were_made_of_several() -> None:
+    text = """"a"() : () -> () loc(#loc3)
+"b"() : () -> () loc(fused<"name">["g":1:1, #loc1])
+"c"() : () -> () loc(#loc4)
+#loc1 = loc("f":7:8)
+#loc2 = loc("name"(#loc1))
+#loc3 = loc(fused[#loc2, "f":9:9])
+#loc4 = loc(callsite(#loc4 at #loc4))
+"""
+    assert [str(operation.position) for operation in read(text, "f").operations] == ["7:8", "7:8", "3:1"]
+
+
 def test_a_file_in_another_form_is_told_from_a_wrong_one() -> None:
     with pytest.raises(CustomForm) as complaint:
         read("module {\n}")
