@@ -5,29 +5,34 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import reduce
 
-from ir_semantics.elements.operators import at_most, choose, equal
-from ir_semantics.elements.terms import Term, integer_value, number
+from ir_semantics.elements.operators import at_most, both, choose, equal
+from ir_semantics.elements.terms import Term, integer_value, is_true, number
 from ir_semantics.mlir.affine import AffineMap
 from ir_semantics.scalars.formats import INTEGERS
 
 from .loops import value_of
 from .program import Call, MeaningOfValue, Operator
 from .tensor import identity
-from .values import Element, Tensor, defined, static_shape
+from .values import Element, Tensor, combined, defined, static_shape
 
 
-def _results(call: Call) -> list[Term]:
+def _results(call: Call) -> list[Element]:
     """The results of the map for the operands."""
     map_ = call.attribute("map")
     if not isinstance(map_, AffineMap):
         raise call.fail("the attribute map must be an affine map")
-    operands = [call.size(i) for i in range(len(call.operands))]
-    dimensions, symbols = operands[: map_.dimensions], operands[map_.dimensions :]
-    return [value_of(call, e, dimensions, symbols) for e in map_.results]
+    operands = [call.element(i) for i in range(len(call.operands))]
+    values, before = [e.value for e in operands], len(call.scope.requirements)
+    dimensions, symbols = values[: map_.dimensions], values[map_.dimensions :]
+    results = [value_of(call, e, dimensions, symbols) for e in map_.results]
+    is_defined = both(*(e.defined for e in operands))
+    if len(call.scope.requirements) > before and not is_true(is_defined):
+        raise call.fail("a divisor that is no constant has no meaning here where operands may be undefined")
+    return [Element(r, is_defined) for r in results]
 
 
 def _apply(call: Call) -> Sequence[MeaningOfValue]:
-    return [defined(_results(call)[0])]
+    return _results(call)[:1]
 
 
 def _extreme(smallest: bool) -> Operator:
@@ -35,7 +40,8 @@ def _extreme(smallest: bool) -> Operator:
         def better(a: Term, b: Term) -> Term:
             return choose(at_most(a, b) if smallest else at_most(b, a), a, b)
 
-        return [defined(reduce(better, _results(call)))]
+        results = _results(call)
+        return [combined(reduce(better, (r.value for r in results)), *results)]
 
     return meaning
 

@@ -16,11 +16,14 @@ from .values import Element, Tensor, combined
 
 @dataclass(frozen=True)
 class Result:
-    """What an operator gives for defined operands, the condition under which that is defined, and what it requires."""
+    """What an operator gives for defined operands, the condition under which that is defined, and what it requires.
+
+    ``required`` says what is required from which operands are defined: a value that is not is no reason by itself.
+    """
 
     value: Term
     defined: Term | None = None
-    required: Term | None = None
+    required: Callable[[Sequence[Term]], Term] | None = None
     reason: str = ""
 
 
@@ -56,7 +59,7 @@ def applied(call: Call, rule: ScalarRule, operands: Sequence[Element], requiring
     """A rule on one tuple of scalars."""
     result = rule(call, [o.value for o in operands])
     if requiring and result.required is not None:
-        call.require(both(*(o.defined for o in operands), result.required), result.reason)
+        call.require(result.required([o.defined for o in operands]), result.reason)
     element = combined(result.value, *operands)
     return element if result.defined is None else Element(element.value, both(element.defined, result.defined))
 
@@ -66,7 +69,7 @@ def applied_requirement(call: Call, rule: ScalarRule, operands: Sequence[Element
     result = rule(call, [o.value for o in operands])
     if result.required is None:
         return None
-    return both(*(o.defined for o in operands), result.required), result.reason
+    return result.required([o.defined for o in operands]), result.reason
 
 
 def require_everywhere(

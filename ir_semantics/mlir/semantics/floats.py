@@ -18,8 +18,8 @@ from .program import Call, Operator
 def require_exact_floats(call: Call) -> None:
     """Raises where flags permit other results than those of IEEE 754."""
     value = call.attribute("fastmath")
-    if isinstance(value, ir.OpaqueAttribute) and value.text != "arith.fastmath<none>":
-        raise call.fail(f"the flags {value.text} have no meaning here")
+    if value is not None and not (isinstance(value, ir.OpaqueAttribute) and value.text == "arith.fastmath<none>"):
+        raise call.fail(f"the flags {getattr(value, 'text', value)} have no meaning here")
     rounding = call.attribute("roundingmode")
     if rounding is not None and not (isinstance(rounding, ir.OpaqueAttribute) and "to_nearest_even" in rounding.text):
         raise call.fail("a rounding other than to the nearest even has no meaning here")

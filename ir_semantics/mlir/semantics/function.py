@@ -12,7 +12,7 @@ from ir_semantics.mlir import ir
 from . import affine, buffers, calls, constants, floats, integers, linalg, tensor
 from .arguments import Arguments, block_of
 from .memory import Buffer, Memory
-from .program import Environment, MeaningOfValue, Operator, Reading, Requirement, Scope, run_block
+from .program import Environment, MeaningOfValue, Operator, Reading, Requirement, Scope, run_block, says_nothing
 from .tosa import elementwise, movement, reductions
 from .values import Element, NotCovered, Tensor, defined
 
@@ -51,6 +51,7 @@ class Meaning:
 def meaning_of(function: ir.Operation, arguments: Arguments, reading: Reading) -> Meaning:
     """The meaning of a function for given arguments; raises NotCovered where an operator has none here."""
     block = block_of(function)
+    _require_known_attributes(function)
     scope = Scope(reading, arguments.before.memory())
     values = dict(zip(block.arguments, arguments.values, strict=True))
     results = run_block(
@@ -72,6 +73,23 @@ def _parts(function: ir.Operation, result: MeaningOfValue) -> Sequence[Element |
         why = "a buffer that the function makes or chooses cannot be returned here"
         raise NotCovered("func.return", function.position, why)
     return [defined(n) for n in (result.block, result.offset, *result.shape, *result.strides)]
+
+
+_NAMES_AND_TYPES = frozenset({"sym_name", "sym_visibility", "function_type", "arg_attrs", "res_attrs"})
+
+
+def _require_known_attributes(function: ir.Operation) -> None:
+    """Raises where attributes of a function, its arguments or its results may say something of values."""
+    for name, value in function.attributes.items():
+        if name not in _NAMES_AND_TYPES and not says_nothing(function.name, name):
+            raise NotCovered(function.name, function.position, f"the attribute {name} has no meaning here")
+        if name in ("arg_attrs", "res_attrs") and isinstance(value, ir.ArrayAttribute):
+            for each in value.elements:
+                for promise, _ in each.entries if isinstance(each, ir.DictionaryAttribute) else ():
+                    if promise.startswith("llvm."):  # such as llvm.range, beyond which behaviour is undefined
+                        raise NotCovered(
+                            function.name, function.position, f"the attribute {promise} has no meaning here"
+                        )
 
 
 def _require_stated(scope: Scope, function: ir.Operation, result: Tensor, type_: ir.TensorType) -> None:

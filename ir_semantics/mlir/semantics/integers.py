@@ -5,7 +5,7 @@ Sources: the MLIR documentation of the dialects arith and math, and of ub for po
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
 from ir_semantics.elements.operators import (
@@ -24,7 +24,7 @@ from ir_semantics.elements.operators import (
     same,
     times,
 )
-from ir_semantics.elements.terms import Term, constant, integer_value, literal, number, truth
+from ir_semantics.elements.terms import Term, constant, integer_value, is_true, number, truth
 from ir_semantics.mlir import ir
 from ir_semantics.scalars.floats import largest
 from ir_semantics.scalars.formats import BOOLEAN, INTEGERS, Format
@@ -52,25 +52,40 @@ def exactly(op: str, a: Term, b: Term) -> Term:
     return same(exact, apply("cast", apply(op, a, b), target=wide))
 
 
-def _flags(call: Call) -> str:
+def _flags(call: Call) -> set[str]:
+    """``nsw`` and ``nuw``, if there."""
     value = call.attribute("overflowFlags", "overflow_flags")
-    return value.text if isinstance(value, ir.OpaqueAttribute) else ""
+    if value is None:
+        return set()
+    text = value.text if isinstance(value, ir.OpaqueAttribute) else ""
+    flags = set(text.removeprefix("arith.overflow<").removesuffix(">").replace(" ", "").split(","))
+    if not flags <= {"none", "nsw", "nuw"}:
+        raise call.fail("the flags of overflow must be nsw, nuw or none")
+    return flags - {"none"}
+
+
+def _kept_unsigned(op: str, a: Term, b: Term) -> Term:
+    """Whether a sum, difference or product of indices, read without sign, does not leave 64 bits."""
+    end = number(1 << 64)
+    exact = apply(op, *(choose(below(x, number(0)), plus(x, end), x) for x in (a, b)))
+    return both(at_most(number(0), exact), below(exact, end))
 
 
 def _wrapping(op: str) -> ScalarRule:
     def rule(call: Call, args: Sequence[Term]) -> Result:
         a, b = args
+        flags = _flags(call)
         if a.kind == BOOLEAN:
-            if "sw" in _flags(call) or "uw" in _flags(call):
+            if flags:
                 raise call.fail("overflow of i1 has no meaning here")
             return Result(both(a, b) if op == "mul" else negation(same(a, b)))
         if a.kind == INTEGERS:
-            note_index(call)
-            return Result(apply(op, a, b))
+            note_index(call)  # which says nsw, too
+            return Result(apply(op, a, b), _kept_unsigned(op, a, b) if "nuw" in flags else None)
         kept = []
-        if "nsw" in _flags(call):
+        if "nsw" in flags:
             kept.append(exactly(op, a, b))
-        if "nuw" in _flags(call):
+        if "nuw" in flags:
             kept.append(exactly(op, unsigned(a), unsigned(b)))
         return Result(apply(op, a, b), both(*kept) if kept else None)
 
@@ -87,22 +102,43 @@ def _words_only(call: Call, args: Sequence[Term]) -> None:
         raise call.fail(f"the operator on values of the format {args[0].kind} has no meaning here")
 
 
-def _division(op: str, is_signed: bool) -> ScalarRule:
+def division(op: str, is_signed: bool) -> ScalarRule:
+    """A quotient or remainder of words.
+
+    A divisor that is not defined is undefined behaviour, and so is -1 with a dividend that may be the least number.
+    """
+
     def rule(call: Call, args: Sequence[Term]) -> Result:
         a, b = args
         if a.kind == INTEGERS:
             return _index_division(call, op, is_signed, a, b)
         _words_only(call, args)
-        nonzero = negation(same(b, zero(b.kind)))
+        exact = None
+        if op == "quotient" and call.has("isExact"):
+            x, y = (a, b) if is_signed else (unsigned(a), unsigned(b))
+            exact = same(apply("remainder", x, y), zero(x.kind))
         if not is_signed:
-            return Result(signed(apply(op, unsigned(a), unsigned(b))), None, nonzero, "a divisor must not be 0")
-        least = constant(-(1 << (bits_of(a.kind) - 1)), a.kind)
-        overflow = both(same(a, least), same(b, constant(-1, b.kind)))
-        # the remainder is defined there, and 0
-        required = nonzero if op == "remainder" else both(nonzero, negation(overflow))
-        return Result(apply(op, a, b), None, required, "a divisor must not be 0, nor the quotient too large")
+            return Result(signed(apply(op, unsigned(a), unsigned(b))), exact, _nonzero(b), "a divisor must not be 0")
+        # the remainder is defined of the least number and -1, too, and 0
+        required = _nonzero(b) if op == "remainder" else _fitting(a, b)
+        return Result(apply(op, a, b), exact, required, "a divisor must not be 0, nor the quotient too large")
 
     return rule
+
+
+def _nonzero(b: Term) -> Callable[[Sequence[Term]], Term]:
+    return lambda defined: both(defined[1], negation(same(b, zero(b.kind))))
+
+
+def _fitting(a: Term, b: Term) -> Callable[[Sequence[Term]], Term]:
+    """What a signed quotient requires."""
+    least, minus_one = constant(-(1 << (bits_of(a.kind) - 1)), a.kind), constant(-1, b.kind)
+
+    def required(defined: Sequence[Term]) -> Term:
+        fits = both(defined[0], negation(same(a, least)))
+        return both(_nonzero(b)(defined), either(negation(same(b, minus_one)), fits))
+
+    return required
 
 
 def _index_division(call: Call, op: str, is_signed: bool, a: Term, b: Term) -> Result:
@@ -111,17 +147,12 @@ def _index_division(call: Call, op: str, is_signed: bool, a: Term, b: Term) -> R
     if divisor is None or divisor <= 0:
         raise call.fail("a divisor of type index must be a positive constant")
     down, rest = quotient(a, b), remainder(a, b)
+    if not is_signed and not is_true(at_most(number(0), a)):
+        raise call.fail("an unsigned quotient of an index that may be negative has no meaning here")
     if op == "floor_quotient":
         return Result(down)
     if op == "ceil_quotient":
         return Result(minus(number(0), quotient(minus(number(0), a), b)))
-    if not is_signed:
-        note_index(call)
-        required = at_most(number(0), a)
-        raise_if = literal(required)
-        if raise_if is None:
-            raise call.fail("an unsigned quotient of an index that may be negative has no meaning here")
-        return Result(down if op == "quotient" else rest)
     negative = both(below(a, number(0)), negation(equal(rest, number(0))))
     toward_zero = choose(negative, plus(down, number(1)), down)
     return Result(toward_zero if op == "quotient" else minus(a, times(b, toward_zero)))
@@ -133,19 +164,16 @@ def _ceil_division(is_signed: bool) -> ScalarRule:
         if a.kind == INTEGERS:
             return _index_division(call, "ceil_quotient", is_signed, a, b)
         _words_only(call, args)
-        nonzero = negation(same(b, zero(b.kind)))
         if is_signed:
             wide = word(bits_of(a.kind) + 1)
             x, y = (apply("cast", v, target=wide) for v in (a, b))
             value = apply("neg", apply("floor_quotient", apply("neg", x), y))
-            least = constant(-(1 << (bits_of(a.kind) - 1)), a.kind)
-            overflow = both(same(a, least), same(b, constant(-1, b.kind)))
-            required = both(nonzero, negation(overflow))
+            required = _fitting(a, b)
         else:
             x, y = unsigned(a), unsigned(b)
             down, rest = apply("quotient", x, y), apply("remainder", x, y)
             one, none = constant(1, x.kind), zero(x.kind)
-            value, required = apply("add", down, choose(same(rest, none), none, one)), nonzero
+            value, required = apply("add", down, choose(same(rest, none), none, one)), _nonzero(b)
         return Result(apply("cast", value, target=a.kind), None, required, "a divisor must not be 0")
 
     return rule
@@ -159,7 +187,8 @@ def _shift(op: str, is_signed: bool) -> ScalarRule:
             if op != "shift_left" or amount is None or not 0 <= amount < 64:
                 raise call.fail("a shift of an index must be to the left, by a constant below 64")
             note_index(call)
-            return Result(times(a, number(1 << amount)))
+            kept_ = _kept_unsigned("mul", a, number(1 << amount)) if "nuw" in _flags(call) else None
+            return Result(times(a, number(1 << amount)), kept_)
         _words_only(call, args)
         width = bits_of(a.kind)
         amount_ = unsigned(b)
@@ -172,6 +201,10 @@ def _shift(op: str, is_signed: bool) -> ScalarRule:
             over = apply("shift_right", unsigned(apply(op, a, b)), amount_)
             kept += [same(signed(over), a)] if "nuw" in _flags(call) else []
             return Result(apply(op, a, b), both(*kept))
+        if call.has("isExact"):
+            kept.append(
+                same(apply("shift_left", apply(op, x, b if is_signed else amount_), b if is_signed else amount_), x)
+            )
         return Result(signed(apply(op, x, b if is_signed else amount_)), both(*kept))
 
     return rule
@@ -288,9 +321,18 @@ def _conversion(is_signed: bool = True) -> ScalarRule:
         kind = call.result_format()
         if value.kind == INTEGERS and not is_signed and bits_of(kind) > 64:
             raise call.fail("an index cannot be extended here without its sign")
+        if kind == INTEGERS and bits_of(value.kind) >= 64:  # the lower 64 bits, which are read with sign
+            return Result(convert(apply("cast", value, target=word(64)), kind))
         return Result(convert(value, kind, is_signed))
 
     return rule
+
+
+def _truncation(call: Call, args: Sequence[Term]) -> Result:
+    (value,), kind = args, call.result_format()
+    cut, flags = convert(value, kind), _flags(call)
+    kept = [same(convert(cut, value.kind, flag == "nsw"), value) for flag in sorted(flags)]
+    return Result(cut, both(*kept))
 
 
 def _to_integer(is_signed: bool) -> ScalarRule:
@@ -324,11 +366,11 @@ _RULES: dict[str, ScalarRule] = {
     "arith.addi": _wrapping("add"),
     "arith.subi": _wrapping("sub"),
     "arith.muli": _wrapping("mul"),
-    "arith.divsi": _division("quotient", True),
-    "arith.divui": _division("quotient", False),
-    "arith.remsi": _division("remainder", True),
-    "arith.remui": _division("remainder", False),
-    "arith.floordivsi": _division("floor_quotient", True),
+    "arith.divsi": division("quotient", True),
+    "arith.divui": division("quotient", False),
+    "arith.remsi": division("remainder", True),
+    "arith.remui": division("remainder", False),
+    "arith.floordivsi": division("floor_quotient", True),
     "arith.ceildivsi": _ceil_division(True),
     "arith.ceildivui": _ceil_division(False),
     "arith.shli": _shift("shift_left", True),
@@ -344,7 +386,7 @@ _RULES: dict[str, ScalarRule] = {
     "arith.cmpi": _cmpi,
     "arith.extsi": _conversion(),
     "arith.extui": _conversion(False),
-    "arith.trunci": _conversion(),
+    "arith.trunci": _truncation,
     "arith.index_cast": _conversion(),
     "arith.index_castui": _conversion(False),
     "arith.sitofp": _conversion(),

@@ -100,6 +100,8 @@ class Call:
     operands: tuple[MeaningOfValue, ...]
     scope: Scope
     environment: Environment
+    taken: set[str] = field(default_factory=set)
+    """The names of the attributes that the meaning has looked at."""
 
     def __post_init__(self) -> None:
         self.memory = self.scope.memory
@@ -209,8 +211,25 @@ class Call:
     # -- attributes ----------------------------------------------------------------------------------------
 
     def attribute(self, *names: str) -> ir.Attribute | None:
-        """The first of some attributes that there is."""
-        return next((self.operation.attributes[n] for n in names if n in self.operation.attributes), None)
+        """The first of some attributes that there is, which is taken by that."""
+        name = next((n for n in names if n in self.operation.attributes), None)
+        if name is None:
+            return None
+        self.taken.add(name)
+        return self.operation.attributes[name]
+
+    def has(self, name: str) -> bool:
+        """Whether there is an attribute that says all by being there."""
+        value = self.attribute(name)
+        if value is not None and not isinstance(value, ir.UnitAttribute):
+            raise self.fail(f"the attribute {name} must be unit")
+        return value is not None
+
+    def require_all_taken(self) -> None:
+        """Raises where the operation has an attribute that its meaning has not looked at."""
+        for name in self.operation.attributes:
+            if name not in self.taken and not says_nothing(self.name, name):
+                raise self.fail(f"the attribute {name} has no meaning here")
 
     def whole(self, name: str) -> int:
         """An integer attribute."""
@@ -300,12 +319,41 @@ def run_block(block: ir.Block, environment: Environment, scope: Scope) -> tuple[
         if operation is block.operations[-1]:
             if operation.results or operation.name not in _TERMINATORS:
                 raise call.fail("a block must end with a return or a yield")
+            call.require_all_taken()
             return call.operands
         if operation.name not in environment.operators:
             raise call.fail("the operator has no meaning here")
         results = environment.operators[operation.name](call)
+        call.require_all_taken()
         values.update(zip(operation.results, results, strict=True))
     raise ValueError("a block must have operations")
+
+
+_SAYS_NOTHING = frozenset({
+    "operandSegmentSizes",  # groups operands; where their number does not say the groups, the meaning takes it
+    "linalg.cast",  # how the region converts its operands, and the region is there
+    "tensor.nofold",  # forbids a simplification, and changes no value
+    "tosa.local_bound",  # which error a conformance test allows
+    "func.no_inline",
+    "memref.alloc.alignment", "memref.alloca.alignment",  # a promise of the operation, and places have no numbers here
+    "memref.nontemporal",  # a hint to caches
+    "bufferization.restrict", "bufferization.writable", "bufferization.read_only",  # of use to bufferization alone
+})  # fmt: skip
+"""Attributes without a meaning of their own, some of one dialect or operator."""
+
+
+def says_nothing(operator: str, name: str) -> bool:
+    """Whether an attribute changes no value: of :data:`_SAYS_NOTHING`, or one that any pass may drop.
+
+    Names with a dot belong to a dialect, not to the operator, and MLIR lets passes drop them; names that start with
+    ``__`` are passes' own marks.
+    """
+    dialect = operator.partition(".")[0]
+    return (
+        "." in name
+        or name.startswith("__")
+        or not _SAYS_NOTHING.isdisjoint({name, f"{dialect}.{name}", f"{operator}.{name}"})
+    )
 
 
 _TERMINATORS = frozenset({"func.return", "linalg.yield", "tensor.yield", "tosa.yield"})

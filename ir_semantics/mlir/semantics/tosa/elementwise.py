@@ -8,9 +8,9 @@ from fractions import Fraction
 from ir_semantics.elements.operators import apply, both, choose, either, equal, negation, same
 from ir_semantics.elements.terms import Term, constant, integer_value, literal, number, truth
 from ir_semantics.mlir import ir
-from ir_semantics.mlir.semantics.elementwise import Result, ScalarRule, applied, require_everywhere
+from ir_semantics.mlir.semantics.elementwise import Result, ScalarRule, applied, applied_requirement, require_everywhere
 from ir_semantics.mlir.semantics.floats import note_rounding, some_function
-from ir_semantics.mlir.semantics.integers import convert, less, selected, signed, unsigned
+from ir_semantics.mlir.semantics.integers import convert, division, less, selected, signed, unsigned
 from ir_semantics.mlir.semantics.program import Call, MeaningOfValue, Operator
 from ir_semantics.mlir.semantics.values import Element, Tensor, bits_of, number_of, zero
 from ir_semantics.scalars.floats import largest
@@ -62,13 +62,7 @@ def elementwise(rule: ScalarRule, operands: int | None = None) -> Operator:
         def element(at: tuple[Term, ...]) -> Element:
             return applied(call, rule, [x.at(at) for x in tensors], False)
 
-        def required(at: tuple[Term, ...]) -> tuple[Term, str] | None:
-            result = rule(call, [x.at(at).value for x in tensors])
-            if result.required is None:
-                return None
-            return both(*(x.at(at).defined for x in tensors), result.required), result.reason
-
-        require_everywhere(call, shape, required)
+        require_everywhere(call, shape, lambda at: applied_requirement(call, rule, [x.at(at) for x in tensors]))
         return [Tensor(call.result_format(), shape, element)]
 
     return meaning
@@ -104,15 +98,24 @@ def extreme_of(call: Call, op: str, a: Term, b: Term) -> Term:
 
 def ignores_nan(call: Call) -> bool:
     """Whether a NaN is passed over."""
-    mode = call.attribute("nan_mode")
-    return "IGNORE" in str(getattr(mode, "text", getattr(mode, "value", "")))
+    match call.attribute("nan_mode"):
+        case None | ir.OpaqueAttribute(text="tosa.nan_mode<PROPAGATE>") | ir.StringAttribute(value="PROPAGATE"):
+            return False
+        case ir.OpaqueAttribute(text="tosa.nan_mode<IGNORE>") | ir.StringAttribute(value="IGNORE"):
+            return True
+    raise call.fail("the mode of NaN must be PROPAGATE or IGNORE")
 
 
 def _negate(call: Call, args: Sequence[Term]) -> Result:
     require_no_zero_points(call, 1)
-    if args[0].kind.family == "integer":
-        call.scope.notes["tosa.negate of integers wraps"] = None
-    return Result(apply("neg", args[0]))
+    (x,), negative = args, apply("neg", args[0])
+    if x.kind.family == "float":
+        return Result(negative)
+    if len(call.operands) == 1:  # before TOSA 1.0
+        call.scope.notes["tosa.negate of integers without zero points wraps"] = None
+        return Result(negative)
+    least = 1 << (bits_of(x.kind) - 1)
+    return Result(choose(same(x, constant(-least, x.kind)), constant(least - 1, x.kind), negative))
 
 
 def require_no_zero_points(call: Call, first: int) -> None:
@@ -127,7 +130,7 @@ def require_no_zero_points(call: Call, first: int) -> None:
 
 def _multiply(call: Call, args: Sequence[Term]) -> Result:
     shift = call.attribute("shift")
-    if isinstance(shift, ir.IntegerAttribute) and shift.value:
+    if shift is not None and not (isinstance(shift, ir.IntegerAttribute) and shift.value == 0):
         raise call.fail("a product that is shifted has no meaning here")
     if len(call.operands) == 3:
         require_no_zero_points(call, 2)
@@ -138,10 +141,10 @@ def _multiply(call: Call, args: Sequence[Term]) -> Result:
 
 def _clamp(call: Call, args: Sequence[Term]) -> Result:
     (x,) = args
-    is_float = x.kind.family == "float"
-    low = call.attribute("min_val", "min_fp" if is_float else "min_int")
-    high = call.attribute("max_val", "max_fp" if is_float else "max_int")
-    ends = [_number(call, end, x) for end in (low, high)]
+    pairs = [[call.attribute(f"{end}_{kind}") for end in ("min", "max")] for kind in ("val", "fp", "int")]
+    both_ends, of_floats, of_integers = pairs  # the last two from before TOSA 1.0, which has both
+    old = of_floats if x.kind.family == "float" else of_integers
+    ends = [_number(call, end, x) for end in (old if None in both_ends else both_ends)]
     return Result(extreme_of(call, "minimum", extreme_of(call, "maximum", x, ends[0]), ends[1]))
 
 
@@ -174,7 +177,7 @@ def _shift(op: str, is_signed: bool) -> ScalarRule:
     def rule(call: Call, args: Sequence[Term]) -> Result:
         a, b = args
         rounds = call.attribute("round")
-        if isinstance(rounds, ir.IntegerAttribute) and rounds.value:
+        if rounds is not None and not (isinstance(rounds, ir.IntegerAttribute) and rounds.value == 0):
             raise call.fail("a shift that rounds has no meaning here")
         if a.kind.family != "integer":
             raise call.fail(f"a shift of {a.kind} has no meaning here")
@@ -209,14 +212,6 @@ def _less(call: Call, a: Term, b: Term, or_equal: bool) -> Term:
 def _equal(call: Call, args: Sequence[Term]) -> Result:
     a, b = args
     return Result(apply("eq", a, b) if a.kind.family == "float" else same(a, b))
-
-
-def _intdiv(call: Call, args: Sequence[Term]) -> Result:
-    a, b = args
-    least = constant(-(1 << (bits_of(a.kind) - 1)), a.kind)
-    overflow = both(same(a, least), same(b, constant(-1, b.kind)))
-    required = both(negation(same(b, zero(b.kind))), negation(overflow))
-    return Result(apply("quotient", a, b), None, required, "a divisor must not be 0, nor the quotient too large")
 
 
 def _select(call: Call) -> Sequence[MeaningOfValue]:
@@ -267,8 +262,8 @@ _RULES: dict[str, ScalarRule] = {
     "greater": lambda call, args: Result(_less(call, args[1], args[0], False)),
     "greater_equal": lambda call, args: Result(_less(call, args[1], args[0], True)),
     "equal": _equal,
-    "intdiv": _intdiv,
-    "int_div": _intdiv,
+    "intdiv": division("quotient", True),
+    "int_div": division("quotient", True),
     "cast": _cast,
 }
 

@@ -27,7 +27,7 @@ from ir_semantics.mlir.semantics.program import Call, MeaningOfValue, Operator
 from ir_semantics.mlir.semantics.values import Element, Tensor, bits_of, defined, word, zero
 from ir_semantics.scalars.formats import BOOLEAN, INTEGERS, Format
 
-from .elementwise import extreme_of, require_no_zero_points
+from .elementwise import extreme_of, ignores_nan, require_no_zero_points
 from .movement import padded
 
 Tap = Callable[[Sequence[Term]], Element]
@@ -35,9 +35,6 @@ Tap = Callable[[Sequence[Term]], Element]
 
 def start_of_sum(call: Call, kind: Format) -> Term:
     """What a sum starts with; of floats a zero, with the sign that is the reading."""
-    accumulates = call.attribute("acc_type")
-    if isinstance(accumulates, ir.TypeAttribute) and call.format(accumulates.type) != kind:
-        raise call.fail("a sum in another format than the result's has no meaning here")
     if kind.family == "float" and call.scope.reading.sums_start_at_minus_zero:
         return constant(-0.0, kind)
     return zero(kind)
@@ -104,12 +101,14 @@ def _reduction(call: Call, combine: str, kind: Format) -> tuple[Term, Callable[[
                 "and" if combine == "all" else "or", a, b
             )
         case "maximum" | "minimum":
-            return _end(kind, combine), lambda a, b: extreme_of(call, combine, a, b)
+            return _end(call, kind, combine), lambda a, b: extreme_of(call, combine, a, b)
     raise call.fail(f"a reduction of values of the format {kind} has no meaning here")
 
 
-def _end(kind: Format, op: str) -> Term:
-    """The number that changes no maximum, or minimum."""
+def _end(call: Call, kind: Format, op: str) -> Term:
+    """What changes no maximum, or minimum; NaN where NaN is passed over, so that of NaNs alone there is NaN."""
+    if kind.family == "float" and ignores_nan(call):
+        return constant(math.nan, kind)
     if kind.family == "float":
         return constant(-math.inf if op == "maximum" else math.inf, kind)
     top = 1 << (bits_of(kind) - 1)
@@ -123,6 +122,14 @@ def _output(size: Term, pads: Sequence[int], kernel: Term, dilation: int, stride
     """The size of a result along a dimension."""
     reach = plus(times(minus(kernel, number(1)), number(dilation)), number(1))
     return plus(quotient(minus(plus(size, number(sum(pads))), reach), number(stride)), number(1))
+
+
+def _accumulator(call: Call) -> Format:
+    """The format of sums, that of the result; raises where the operation states another one."""
+    kind, stated = call.result_format(), call.attribute("acc_type")
+    if stated is None or (isinstance(stated, ir.TypeAttribute) and call.format(stated.type) == kind):
+        return kind
+    raise call.fail("a sum in another format than the result's has no meaning here")
 
 
 def _window(call: Call, image: Tensor, kernel: Sequence[Term]) -> tuple[Tensor, list[Term], list[int], list[int]]:
@@ -154,7 +161,7 @@ def _conv2d(call: Call) -> Sequence[MeaningOfValue]:
     channels, height, width = weights.shape[0], weights.shape[1], weights.shape[2]
     call.require(equal(weights.shape[3], image.shape[3]), "image and weights must have as many channels")
     image, sizes, strides, dilations = _window(call, image, (height, width))
-    kind = call.result_format()
+    kind = _accumulator(call)
     _require_bias(call, bias, channels)
     shape = (image.shape[0], *sizes, channels)
     call.shaped(shape)
@@ -192,7 +199,7 @@ def _depthwise(call: Call) -> Sequence[MeaningOfValue]:
     height, width, channels, multiplier = weights.shape
     call.require(equal(channels, image.shape[3]), "image and weights must have as many channels")
     image, sizes, strides, dilations = _window(call, image, (height, width))
-    kind = call.result_format()
+    kind = _accumulator(call)
     outputs = times(channels, multiplier)
     _require_bias(call, bias, outputs)
     shape = (image.shape[0], *sizes, outputs)
@@ -270,7 +277,7 @@ def _pool(average: bool) -> Operator:
             call.require(at_most(number(1), size), "a window must fit into the image")
         shape = (image.shape[0], *sizes, image.shape[3])
         call.shaped(shape)
-        kind = image.kind
+        kind = _accumulator(call) if average else image.kind
         start, step = _reduction(call, "add" if average else "maximum", kind)
 
         def element(at: tuple[Term, ...]) -> Element:
