@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
@@ -18,27 +17,18 @@ from ir_semantics.mlir import convert
 from ir_semantics.mlir.convert import find_converter
 from reports.certificate import certificate_text, content_digest, read_certificate
 from smt_encodings.claims import Status
+from tests.ilaverify.cli.mlir_programs import (
+    ADD,
+    ADD_FLOATS,
+    FLOATS,
+    SUBTRACT,
+    SWAPPED,
+    UNKNOWN,
+    fake_mlir_opt,
+    function,
+)
 
 needs_mlir_opt = pytest.mark.skipif(find_converter() is None, reason="there is no mlir-opt here that runs passes")
-
-
-def function(name: str, body: str, types: str = "(i32, i32) -> i32", attributes: str = "") -> str:
-    """A function of two numbers in the generic form; ``body`` gives %r."""
-    inputs, result = types.split(" -> ")
-    first, second = inputs.strip("()").split(", ")
-    return (
-        f'"func.func"() <{{function_type = {types}, sym_name = "{name}"{attributes}}}> ({{\n'
-        f"^bb0(%x: {first}, %y: {second}):\n{body}\n"
-        f'  "func.return"(%r) : ({result}) -> ()\n}}) : () -> ()\n'
-    )
-
-
-ADD = '  %r = "arith.addi"(%x, %y) : (i32, i32) -> i32'
-SWAPPED = '  %r = "arith.addi"(%y, %x) : (i32, i32) -> i32'
-SUBTRACT = '  %r = "arith.subi"(%x, %y) : (i32, i32) -> i32'
-UNKNOWN = '  %r = "any.thing"(%x, %y) : (i32, i32) -> i32'
-FLOATS = "(f32, f32) -> f32"
-ADD_FLOATS = '  %r = "arith.addf"(%x, %y) : (f32, f32) -> f32'
 
 
 @pytest.fixture
@@ -243,30 +233,10 @@ def test_passes_need_a_converter(
     assert "--passes needs an mlir-opt, and none was found; install one" in err
 
 
-FAKE = """#!{python}
-import re, sys
-if "--version" in sys.argv:
-    print("LLVM version 99.0.0")
-    sys.exit()
-text = sys.stdin.read()
-pipeline = " ".join(a for a in sys.argv if a.startswith("--pass-pipeline="))
-if "fails" in pipeline:
-    sys.exit("<stdin>:2:1: error: this pass fails")
-if "swap" in pipeline:
-    text = text.replace("%x, %y", "%y, %x")
-if "break" in pipeline:
-    text = text.replace("addi", "subi")
-print(text, end="")
-"""
-
-
 @pytest.fixture
 def fake(folder: Path) -> str:
     """An mlir-opt with the passes swap, nothing, break (which is wrong) and fails."""
-    path = folder / "fake-mlir-opt"
-    path.write_text(FAKE.format(python=sys.executable), encoding="utf-8")
-    path.chmod(0o755)
-    return str(path)
+    return fake_mlir_opt(folder / "fake-mlir-opt")
 
 
 def test_the_first_wrong_step_is_named(folder: Path, fake: str, capsys: pytest.CaptureFixture[str]) -> None:
