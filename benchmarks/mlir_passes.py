@@ -4,7 +4,7 @@
 
 Every pass is run on every ``*.mlir`` file of the folder, not one after the other; a file that a pass leaves as it was
 counts as *same*.  The table has a row for each pass.  Below it stands each REFUTED with its inputs, which is a fault of
-the pass, or of our reading of an operator, and is to be looked at.  With ``--most`` pairs of files and passes are drawn,
+the pass, or of our reading of an operator, and is to be looked at.  ``--most`` draws pairs of files and passes,
 always the same ones.
 """
 
