@@ -171,6 +171,8 @@ class _Attempt:
         self.arguments = arguments_of(self.functions[0], self.options.reading, self.globals)
         self.arguments.bodies = self.bodies
         source, target = (meaning_of(f, self.arguments, self.options.reading) for f in self.functions)
+        if source.limits:
+            raise source.limits[0]
         self.notes = dict.fromkeys((*self.options.reading.notes, *source.notes, *target.notes))
         self.search = Search(self.arguments, source, target)
         return source, target
@@ -191,7 +193,7 @@ class _Attempt:
         counterexample = search.search(0, FIRST)
         if counterexample is not None:
             return self._refuted(counterexample)
-        if not search.defined and self._is_vacuous(source):
+        if not search.defined and self._is_vacuous(source, target):
             self.details["decided_by"] = "the source's behaviour is never defined"
             return Status.VACUOUS, "the source is never defined: its behaviour is not, or none of its results is"
         self.prover = Prover(self.discharger, self.prover.subject)
@@ -222,8 +224,8 @@ class _Attempt:
 
     # -- the proof -----------------------------------------------------------------------------------------
 
-    def _is_vacuous(self, source: Meaning) -> bool:
-        known = [*self.arguments.facts, *source.facts, source.behaves]
+    def _is_vacuous(self, source: Meaning, target: Meaning) -> bool:
+        known = [*self.arguments.facts, *source.facts, *target.facts, source.behaves]
         if self.prover.follows("the source's behaviour is never defined", known, truth(False), (), COARSE):
             return True
         types = signature(self.functions[0])[1]
@@ -242,15 +244,22 @@ class _Attempt:
             goal = negation(element.defined)
             if not self.prover.follows("no result is defined", [*known, *ranges], goal, [at], COARSE):
                 return False
-        return True
+        return not self._undefined(known, target)
 
-    def _unproved(self, source: Meaning, target: Meaning) -> str:
-        """What could not be proved, in words; nothing where all is."""
-        known = [*self.arguments.facts, *source.facts, *target.facts, source.behaves]
+    def _undefined(self, known: Sequence[Term], target: Meaning) -> str:
+        """Which of the target's operations is not proved to have defined behaviour."""
         for each in target.requirements:
             text = f"the target's {each.operator} at {each.position} is defined: {each.reason}"
             if not self.prover.follows(text, known, each.condition, [each.at]):
                 return text
+        return ""
+
+    def _unproved(self, source: Meaning, target: Meaning) -> str:
+        """What could not be proved, in words; nothing where all is."""
+        known = [*self.arguments.facts, *source.facts, *target.facts, source.behaves]
+        unproved = self._undefined(known, target)
+        if unproved:
+            return unproved
         for place, (a, b) in enumerate(zip(source.results, target.results, strict=True)):
             unproved = self._result(f"result {place}", known, a, b)
             if unproved:

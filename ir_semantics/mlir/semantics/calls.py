@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ir_semantics.elements import terms
-from ir_semantics.elements.binders import array
-from ir_semantics.elements.operators import at_most
-from ir_semantics.elements.terms import Term, number
+from ir_semantics.elements.binders import array, every
+from ir_semantics.elements.operators import at_most, both
+from ir_semantics.elements.terms import Term, is_true, number
 from ir_semantics.mlir import ir
 from ir_semantics.scalars.formats import INTEGERS
 
 from .program import Call, MeaningOfValue, Operator
 from .tensor import new_subscripts
-from .values import Element, Tensor, defined
+from .values import Element, Tensor
 
 
 def _call(call: Call) -> Sequence[MeaningOfValue]:
@@ -26,7 +26,19 @@ def _call(call: Call) -> Sequence[MeaningOfValue]:
         f"@{callee.root} is some function of its operands, without effects, whose behaviour is defined"
     ] = None
     operands = [term for operand in call.operands for term in _operand(call, operand)]
-    return [_result(call, f"{callee.root}#{k}", k, operands) for k in range(len(call.operation.results))]
+    is_defined = both(*map(_whole, call.operands))
+    if not is_true(is_defined):
+        call.scope.limits.append(call.fail("a source that gives to a call what may be undefined has no meaning here"))
+    return [_result(call, f"{callee.root}#{k}", k, operands, is_defined) for k in range(len(call.operation.results))]
+
+
+def _whole(operand: MeaningOfValue) -> Term:
+    """Whether an operand is defined: only then is a result a function of it, for what may be anything has no equal."""
+    if isinstance(operand, Element):
+        return operand.defined
+    assert isinstance(operand, Tensor)
+    at = new_subscripts(len(operand.shape))
+    return every(at, operand.shape, operand.at(at).defined)
 
 
 def _operand(call: Call, operand: MeaningOfValue) -> tuple[Term, ...]:
@@ -40,17 +52,19 @@ def _operand(call: Call, operand: MeaningOfValue) -> tuple[Term, ...]:
     raise call.fail("a buffer cannot be given to a call here")
 
 
-def _result(call: Call, name: str, place: int, operands: Sequence[Term]) -> MeaningOfValue:
+def _result(call: Call, name: str, place: int, operands: Sequence[Term], is_defined: Term) -> MeaningOfValue:
     kind = call.result_format(place)
     type_ = call.operation.results[place].type
     if not isinstance(type_, ir.TensorType):
-        return defined(terms.call(name, kind, *operands))
+        return Element(terms.call(name, kind, *operands), is_defined)
     shape = []
     for k, size in enumerate(type_.shape):
+        if size is None and not is_true(is_defined):
+            raise call.fail("a size that depends on what may be undefined has no meaning here")
         unknown = terms.call(f"{name}.size{k}", INTEGERS, *operands) if size is None else number(size)
         call.scope.facts.append(at_most(number(0), unknown))
         shape.append(unknown)
-    return Tensor(kind, tuple(shape), lambda at: defined(terms.call(name, kind, *operands, *at)))
+    return Tensor(kind, tuple(shape), lambda at: Element(terms.call(name, kind, *operands, *at), is_defined))
 
 
 OPERATORS: Mapping[str, Operator] = {"func.call": _call}

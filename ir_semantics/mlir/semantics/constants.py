@@ -60,7 +60,7 @@ def _sparse(kind: Format, type_: ir.Type, indices: ir.DenseElements, listed: ir.
         place = 0
         for i, n in zip(flat[row * len(shape) : (row + 1) * len(shape)], shape, strict=True):
             place = place * n + i
-        values[place] = numbers[0] if listed.is_splat else numbers[row]
+        values.setdefault(place, numbers[0] if listed.is_splat else numbers[row])  # of equal rows the first counts
     return table(kind, shape, values, Fraction(0))
 
 

@@ -41,6 +41,8 @@ class Meaning:
     notes: tuple[str, ...]
     memory: Memory
     facts: tuple[Term, ...] = ()
+    limits: tuple[NotCovered, ...] = ()
+    """Why this cannot be the source of a refinement."""
 
     @property
     def behaves(self) -> Term:
@@ -61,7 +63,14 @@ def meaning_of(function: ir.Operation, arguments: Arguments, reading: Reading) -
         if isinstance(result, Tensor) and isinstance(value.type, ir.TensorType):
             _require_stated(scope, function, result, value.type)
     shown = [each for result in results for each in _parts(function, result)]
-    return Meaning(tuple(shown), tuple(scope.requirements), tuple(scope.notes), scope.memory, tuple(scope.facts))
+    return Meaning(
+        tuple(shown),
+        tuple(scope.requirements),
+        tuple(scope.notes),
+        scope.memory,
+        tuple(scope.facts),
+        tuple(scope.limits),
+    )
 
 
 def _parts(function: ir.Operation, result: MeaningOfValue) -> Sequence[Element | Tensor]:

@@ -78,6 +78,8 @@ class Scope:
     notes: dict[str, None] = field(default_factory=dict)
     facts: list[Term] = field(default_factory=list)
     """What holds of sizes that functions give."""
+    limits: list[NotCovered] = field(default_factory=list)
+    """Why a source has no meaning: it gives results as undefined that may not be."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,9 @@ class Call:
 
     def inner(self) -> Scope:
         """A scope for the region, with the memory before the operation."""
-        return Scope(self.scope.reading, self.memory, notes=self.scope.notes, facts=self.scope.facts)
+        return Scope(
+            self.scope.reading, self.memory, notes=self.scope.notes, facts=self.scope.facts, limits=self.scope.limits
+        )
 
     @property
     def name(self) -> str:

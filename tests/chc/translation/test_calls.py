@@ -93,3 +93,29 @@ def test_functions_with_a_body_are_not_taken_for_unknown_ones() -> None:
     outcome = refines(called, called, None, Discharger(), (read(text), read(text)))
     assert outcome.status is Status.UNKNOWN
     assert "a call of a function with a body has no meaning here; inline it" in outcome.reason
+
+
+EMPTY = "() -> tensor<3xf32>"
+
+
+def test_values_that_may_be_anything_are_not_equal_operands() -> None:
+    """Two tensors that were never written, or two poisons, may be different ones."""
+    lines = [f"%t = {op('tensor.empty', '', EMPTY)}", f"%u = {op('tensor.empty', '', EMPTY)}"]
+    of3 = [call(name, operand, "(tensor<3xf32>) -> i32") for name, operand in (("%x", "%t"), ("%y", "%u"))]
+    difference = function("", "i32", *lines, *of3, f"%0 = {op('arith.subi', '%x, %y', '(i32, i32) -> i32')}", "%0")
+    none = function("", "i32", f"%0 = {constant('0', 'i32')}", "%0")
+    assert verdict(none, difference).status is Status.REFUTED
+
+
+def test_a_source_that_gives_what_may_be_undefined_to_a_call_is_not_covered() -> None:
+    """The function may look away."""
+    flags = "overflowFlags = #arith.overflow<nsw>"
+    total = f"%s = {op('arith.addi', '%a, %a', '(i32, i32) -> i32', flags)}"
+    source = function("%a: i32", "i32", total, call("%0", "%s", "(i32) -> i32"), "%0")
+    outcome = verdict(source, source)
+    assert outcome.status is Status.UNKNOWN
+    assert "a source that gives to a call what may be undefined has no meaning here" in outcome.reason
+    plain = total.replace("nsw", "none")
+    target = function("%a: i32", "i32", plain, call("%0", "%s", "(i32) -> i32"), "%0")
+    assert verdict(target, source).status is Status.REFUTED
+    assert verdict(target, target).status is Status.PROVED

@@ -205,3 +205,26 @@ def test_what_has_no_meaning_is_said_with_its_place() -> None:
 def test_signatures_must_agree() -> None:
     with pytest.raises(ValueError, match="functions must have one signature to be compared; f and f differ"):
         verdict(function("%a: f32", "f32", "%a"), function("%a: f64", "f64", "%a"))
+
+
+def test_a_result_that_is_nowhere_defined_hides_no_undefined_behaviour() -> None:
+    pair = "tensor<2xi32>"
+    empty = f"%r = {op('tensor.empty', '', f'() -> {pair}')}"
+    nothing = function("%a: i32", pair, empty, "%r")
+    divided = function(
+        "%a: i32", pair,
+        f"%k = {constant('1522756', 'i32')}", f"%q = {op('arith.muli', '%a, %a', II)}",
+        f"%d = {op('arith.subi', '%q, %k', II)}", f"%o = {constant('1', 'i32')}",
+        f"%z = {op('arith.divui', '%o, %d', II)}", empty, "%r",
+    )  # fmt: skip
+    assert status(nothing, divided) in (Status.UNKNOWN, Status.REFUTED)  # 1234 times 1234 is 1522756
+    assert status(nothing, nothing) is Status.VACUOUS
+    assert status(divided, nothing) is Status.VACUOUS
+
+
+def test_of_equal_places_in_a_sparse_constant_the_first_counts() -> None:
+    kind = "tensor<3xi32>"
+    listed = function("", kind, f"%0 = {constant('sparse<0, [1, 2]>', kind)}", "%0")
+    for first, expected in ((1, Status.PROVED), (2, Status.REFUTED)):
+        dense = function("", kind, f"%0 = {constant(f'dense<[{first}, 0, 0]>', kind)}", "%0")
+        assert status(listed, dense) is expected

@@ -272,6 +272,8 @@ def _pool(average: bool) -> Operator:
             if image.kind.family != "float":
                 raise call.fail("an average of integers has no meaning here")
         pads, strides = call.wholes("pad"), call.wholes("stride")
+        if any(n != 1 for n in call.wholes("dilation", [1, 1])):
+            raise call.fail("a pooling with dilations has no meaning here")
         sizes = [_output(image.shape[k + 1], pads[2 * k : 2 * k + 2], kernel[k], 1, strides[k]) for k in range(2)]
         for size in sizes:
             call.require(at_most(number(1), size), "a window must fit into the image")
