@@ -54,7 +54,10 @@ ASSOCIATIVE, NEGATIVE_ZERO, APART = "associative", "use-neg-zero", "memref-input
 _MAXIMUM = (
     "a maximum starts at the lowest finite number there, and at minus infinity here, of which windows may consist"
 )
+_CALLS = "its option --use-fn-argument-dims gives results of a call the sizes of its arguments; here they may be any"
 READINGS = {
+    "litmus/func-ops/fn_arg_dims": ("REFUTED", _CALLS),
+    "litmus/func-ops/fn_arg_dims_multiple": ("REFUTED", _CALLS),
     "litmus/tosa-ops/maxpool2d": ("REFUTED", _MAXIMUM),
     "litmus/tosa-ops/maxpool2d_memref": ("REFUTED", _MAXIMUM),
     "litmus/arith-ops/shli_index_ub": ("REFUTED", "index has 32 bits there, and as many as fit here"),
