@@ -118,13 +118,19 @@ def _copy(call: Call) -> Sequence[MeaningOfValue]:
 def _to_tensor(call: Call) -> Sequence[MeaningOfValue]:
     buffer = call.buffer(0)
     tensor = view(call, buffer)
+    _note_sealing(call)
     call.scope.memory = call.scope.memory.sealed(buffer.block)
     return [tensor]
+
+
+def _note_sealing(call: Call) -> None:
+    call.scope.notes["to write a buffer that was made of a tensor, or that a tensor was made of, is undefined"] = None
 
 
 def _to_memref(call: Call) -> Sequence[MeaningOfValue]:
     tensor = call.tensor(0)
     _plain_result(call)
+    _note_sealing(call)
     memory, buffer = call.scope.memory.allocated(tensor.kind, tensor.shape, freeable=False)
     call.scope.memory = memory.filled(buffer, tensor.at).sealed(buffer.block)
     return [buffer]
@@ -134,6 +140,7 @@ def _clone(call: Call) -> Sequence[MeaningOfValue]:
     source = call.buffer(0)
     tensor = view(call, source)
     _plain_result(call)
+    call.scope.notes["to write a buffer that was cloned, or its clone, is undefined"] = None
     memory, buffer = call.scope.memory.allocated(source.kind, source.shape, freeable=True)
     call.scope.memory = memory.filled(buffer, tensor.at).sealed(buffer.block).sealed(source.block)
     return [buffer]

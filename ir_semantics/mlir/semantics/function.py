@@ -62,6 +62,8 @@ def meaning_of(function: ir.Operation, arguments: Arguments, reading: Reading) -
     for result, value in zip(results, block.operations[-1].operands, strict=True):
         if isinstance(result, Tensor) and isinstance(value.type, ir.TensorType):
             _require_stated(scope, function, result, value.type)
+    if len(scope.memory.formats) > 1:
+        scope.notes["buffers of elements of different types share no memory"] = None
     shown = [each for result in results for each in _parts(function, result)]
     return Meaning(
         tuple(shown),

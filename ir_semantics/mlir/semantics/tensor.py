@@ -267,12 +267,12 @@ class Slice:
         self.kept = _kept(call, self.static, small)
 
     def require_inside(self, call: Call, shape: Sequence[Term]) -> None:
-        """Requires that all that the slice goes over is inside of a shape."""
-        none = either(*(equal(size, number(0)) for size in self.sizes))
+        """Requires that all that the slice goes over is inside of a shape; a size of 0 may start at its end."""
         for offset, size, stride, extent in zip(self.offsets, self.sizes, self.strides, shape, strict=True):
             call.require(at_most(number(0), size), "a size must not be negative")
             last = plus(offset, times(minus(size, number(1)), stride))
             within = both(inside(offset, extent), inside(last, extent))
+            none = both(equal(size, number(0)), at_most(number(0), offset), at_most(offset, extent))
             call.require(either(none, within), "a slice must be inside of the tensor")
 
     def place(self, at: Sequence[Term]) -> Subscripts:

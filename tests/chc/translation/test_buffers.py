@@ -214,3 +214,28 @@ def test_loops_that_write_what_they_read_elsewhere_are_not_said_to_be_copies() -
     assert status(copied, looped) is Status.PROVED
     backwards = loops.replace("%a, %b", "%b, %a")
     assert status(looped, function(buffers, "", backwards, "")) is Status.REFUTED
+
+
+def test_readings_of_memory_stand_with_the_claim() -> None:
+    words = "memref<4xi32>"
+    store = op("memref.store", "%v, %a, %i", f"(i32, {words}, index) -> ()")
+    one, other = (
+        function(
+            f"%a: {words}, %b: memref<4xf32>, %v: i32, %w: f32, %i: index", "i32",
+            store, op("memref.store", "%w, %b, %i", "(f32, memref<4xf32>, index) -> ()"), *after,
+        )
+        for after in ([f"%0 = {op('memref.load', '%a, %i', f'({words}, index) -> i32')}", "%0"], ["%v"])
+    )  # fmt: skip
+    outcome = verdict(one, other)
+    assert outcome.status is Status.PROVED
+    assert "buffers of elements of different types share no memory" in outcome.claim.assumptions
+    buffer = f"%m = {op('bufferization.to_buffer', '%t', f'(tensor<4xi32>) -> {words}')}"
+    load = f"%0 = {op('memref.load', '%m, %i', f'({words}, index) -> i32')}"
+    extract = f"%0 = {op('tensor.extract', '%t, %i', '(tensor<4xi32>, index) -> i32')}"
+    arguments = "%t: tensor<4xi32>, %i: index"
+    outcome = verdict(function(arguments, "i32", buffer, load, "%0"), function(arguments, "i32", extract, "%0"))
+    assert outcome.status is Status.PROVED
+    assert (
+        "to write a buffer that was made of a tensor, or that a tensor was made of, is undefined"
+        in outcome.claim.assumptions
+    )

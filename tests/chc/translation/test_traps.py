@@ -228,3 +228,22 @@ def test_of_equal_places_in_a_sparse_constant_the_first_counts() -> None:
     for first, expected in ((1, Status.PROVED), (2, Status.REFUTED)):
         dense = function("", kind, f"%0 = {constant(f'dense<[{first}, 0, 0]>', kind)}", "%0")
         assert status(listed, dense) is expected
+
+
+def test_a_slice_of_nothing_starts_inside_or_at_the_end() -> None:
+    source, small = "tensor<5xf32>", "tensor<0xf32>"
+    nothing = function(f"%t: {source}, %o: index", small, f"%0 = {op('tensor.empty', '', f'() -> {small}')}", "%0")
+
+    def sliced(offset: int | None) -> ir.Operation:
+        attributes = (
+            f"static_offsets = array<i64: {-(1 << 63) if offset is None else offset}>, "
+            "static_sizes = array<i64: 0>, static_strides = array<i64: 1>, "
+            f"operandSegmentSizes = array<i32: 1, {int(offset is None)}, 0, 0>"
+        )
+        operands, types = ("%t, %o", f"({source}, index)") if offset is None else ("%t", f"({source})")
+        line = op("tensor.extract_slice", operands, f"{types} -> {small}", attributes)
+        return function(f"%t: {source}, %o: index", small, f"%0 = {line}", "%0")
+
+    assert status(nothing, sliced(5)) is Status.PROVED
+    for offset in (None, 6, -1):
+        assert status(nothing, sliced(offset)) in (Status.REFUTED, Status.UNKNOWN)
