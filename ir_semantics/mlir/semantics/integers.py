@@ -274,7 +274,7 @@ def _select(call: Call) -> Sequence[MeaningOfValue]:
     if isinstance(call.operands[1], Element):
         return [selected(call.element(0), call.element(1), call.element(2))]
     if isinstance(call.operands[1], Buffer):
-        call.used(call.element(0), "a buffer is chosen by a condition that is not defined")
+        call.settled(call.element(0), "a buffer is chosen by a condition that may be undefined")
         return [selected_buffer(call.element(0), call.buffer(1), call.buffer(2))]
     yes, no = call.tensor(1), call.tensor(2)
     call.require_equal(yes.shape, no.shape, "operands must have one shape")

@@ -79,7 +79,7 @@ class Scope:
     facts: list[Term] = field(default_factory=list)
     """What holds of sizes that functions give."""
     limits: list[NotCovered] = field(default_factory=list)
-    """Why a source has no meaning: it gives results as undefined that may not be."""
+    """Why a source has no meaning: it takes as undefined what may not be."""
 
 
 @dataclass(frozen=True)
@@ -159,6 +159,12 @@ class Call:
         """The value of a scalar that must be defined."""
         self.require(element.defined, reason)
         return element.value
+
+    def settled(self, element: Element, reason: str) -> Term:
+        """As :meth:`used`, where MLIR does not say that behaviour is undefined else: a source has no meaning then."""
+        if not is_true(element.defined):
+            self.scope.limits.append(self.fail(f"{reason}, which has no meaning here in a source"))
+        return self.used(element, reason)
 
     def require(self, condition: Term, reason: str, at: Sequence[Term] = ()) -> None:
         """States what must hold."""
@@ -281,7 +287,7 @@ class Call:
                 first = rest.pop(0) if rest else None
                 if not isinstance(first, Element):
                     raise self.fail("there must be an operand for each dynamic size")
-                numbers.append(self.used(first, "an index is used that is not defined"))
+                numbers.append(self.settled(first, "a size, an offset or a stride may be undefined"))
             else:
                 numbers.append(number(each))
         return numbers

@@ -238,7 +238,7 @@ def _reshape(call: Call) -> Sequence[MeaningOfValue]:
     stated = call.result_shape()
     sizes = []
     for k, n in enumerate(stated):
-        size = call.used(into.at((number(k),)), "a size is used that is not defined")
+        size = call.settled(into.at((number(k),)), "a size may be undefined")
         if size.kind != INTEGERS:
             raise call.fail("the sizes must be of type index")
         sizes.append(size if n is None else number(n))

@@ -185,6 +185,34 @@ def test_affine_maps_of_poison_are_poison() -> None:
     assert status(divided, divided) is Status.UNKNOWN
 
 
+@pytest.mark.parametrize(
+    "use",
+    [
+        op("tensor.empty", "%s", "(index) -> tensor<?xf32>"),
+        op("tensor.splat", "%x, %s", "(f32, index) -> tensor<?xf32>"),
+        op(
+            "tensor.extract_slice", "%t, %s", "(tensor<9xf32>, index) -> tensor<3xf32>",
+            "static_offsets = array<i64: -9223372036854775808>, static_sizes = array<i64: 3>, "
+            "static_strides = array<i64: 1>, operandSegmentSizes = array<i32: 1, 1, 0, 0>",
+        ),
+        op("arith.select", "%c, %m, %n", "(i1, memref<4xf32>, memref<4xf32>) -> memref<4xf32>"),
+    ],
+)  # fmt: skip
+def test_sizes_that_are_poison_are_no_undefined_behaviour_of_a_source(use: str) -> None:
+    """Nobody says that they are, so the source may go on; a target may not."""
+    arguments = "%a: index, %b: index, %x: f32, %t: tensor<9xf32>, %m: memref<4xf32>, %n: memref<4xf32>"
+
+    def unused(promise: str) -> ir.Operation:
+        less = op("arith.cmpi", "%s, %a", "(index, index) -> i1", "predicate = 2 : i64")
+        sums = f"%s = {op('arith.addi', '%a, %b', INDICES, promise)}"
+        return function(arguments, "f32", sums, f"%c = {less}", f"%u = {use}", "%x")
+
+    never = function(arguments, "f32", "%x")
+    assert status(unused(NUW), never) is Status.UNKNOWN
+    assert status(unused(""), never) is Status.PROVED
+    assert status(never, unused(NUW)) is Status.REFUTED
+
+
 # -- indices ---------------------------------------------------------------------------------------------------
 
 
