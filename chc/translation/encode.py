@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any, Protocol
 
 import pysmt.shortcuts as smt
@@ -273,7 +273,10 @@ class _Encoding:
 
     def _congruences(self) -> None:
         for atoms in list(self._atoms.values()):
-            for a, b in combinations(atoms, 2):
+            known = [a for a in atoms if operands(a) and all(x.op == "constant" for x in operands(a))]  # all are apart
+            apart = set(known)
+            others = [a for a in atoms if a not in apart]
+            for a, b in (*combinations(others, 2), *product(others, known)):
                 self._congruence(a, b)
 
     def _congruence(self, a: Term, b: Term) -> None:

@@ -59,6 +59,7 @@ class Prover:
     discharger: Discharger
     subject: str
     answers: Sequence[bool] | None = None
+    floats_are_symbols: bool = False
     taken: list[bool] = field(default_factory=list)
     used: dict[Interpretation, None] = field(default_factory=dict)
     assumptions: dict[str, None] = field(default_factory=dict)
@@ -172,6 +173,8 @@ class Prover:
     ) -> bool:
         for interpretation in ladder:
             if not _applies(interpretation, [*hypotheses, goal]):
+                continue
+            if self.floats_are_symbols and interpretation in (Interpretation.ABSTRACT_FLOAT, Interpretation.IEEE):
                 continue
             if (_has_data(goal) or not hypotheses) and self._answer(meaning, (), goal, classes, interpretation):
                 return True  # most equalities of data need no hypothesis, and solvers are faster without

@@ -10,6 +10,7 @@ from math import prod
 
 from ir_semantics.elements.binders import unrolled
 from ir_semantics.elements.operators import at_most, both, either, equal, inside, negation, same
+from ir_semantics.elements.sums import Reordering, without_common
 from ir_semantics.elements.terms import Term, fresh, integer_value, is_true, new_terms, number, truth
 from ir_semantics.mlir import ir
 from ir_semantics.mlir.semantics.arguments import Arguments, arguments_of, bodies_of, globals_of
@@ -38,9 +39,13 @@ ENUMERATED = 1024
 
 @dataclass(frozen=True)
 class Options:
-    """How a pair is read."""
+    """How a pair is read.
+
+    ``associative``: floats are added in any order, with -0.0 as unit; a counterexample then is one over the reals.
+    """
 
     reading: Reading = field(default_factory=Reading)
+    associative: bool = False
 
 
 def refines(
@@ -133,6 +138,9 @@ def replay(
         return attempt.search.replayed(given)
 
 
+_ORDER = "floats are added in any order, with -0.0 as unit, and are real numbers in counterexamples"
+
+
 class _Attempt:
     """One attempt, and what is known so far."""
 
@@ -147,7 +155,8 @@ class _Attempt:
         self.globals, self.bodies = globals_of(*modules), bodies_of(modules)
         self.options = options
         self.discharger = discharger
-        self.prover = Prover(discharger, functions[0].symbol or "function")
+        self.prover = Prover(discharger, functions[0].symbol or "function", None, options.associative)
+        self.order = Reordering()
         self.details: dict[str, object] = {}
         self.notes: dict[str, None] = {}
         self.arguments = Arguments()
@@ -173,14 +182,15 @@ class _Attempt:
         source, target = (meaning_of(f, self.arguments, self.options.reading) for f in self.functions)
         if source.limits:
             raise source.limits[0]
-        self.notes = dict.fromkeys((*self.options.reading.notes, *source.notes, *target.notes))
-        self.search = Search(self.arguments, source, target)
+        order = (_ORDER,) if self.options.associative else ()
+        self.notes = dict.fromkeys((*order, *self.options.reading.notes, *source.notes, *target.notes))
+        self.search = Search(self.arguments, source, target, self.options.associative)
         return source, target
 
     def again(self, answers: Sequence[bool]) -> str:
         """What is not proved with answers that were written down."""
         source, target = self.read()
-        self.prover = Prover(self.discharger, self.prover.subject, answers)
+        self.prover = Prover(self.discharger, self.prover.subject, answers, self.options.associative)
         unproved = self._unproved(source, target)
         if len(self.prover.taken) != len(answers):
             return f"{len(answers)} answers where the proof has {len(self.prover.taken)}"
@@ -196,7 +206,7 @@ class _Attempt:
         if not search.defined and self._is_vacuous(source, target):
             self.details["decided_by"] = "the source's behaviour is never defined"
             return Status.VACUOUS, "the source is never defined: its behaviour is not, or none of its results is"
-        self.prover = Prover(self.discharger, self.prover.subject)
+        self.prover = Prover(self.discharger, self.prover.subject, None, self.options.associative)
         self.discharger.obligations = []
         unproved = self._unproved(source, target)
         self.details["answers"] = tuple(self.prover.taken)
@@ -297,10 +307,12 @@ class _Attempt:
         pair = a.at(at), b.at(at)
         if self._equal(text, here, pair, at, COARSE) or self._enumerated(name, known, a, b):
             return ""
-        return "" if self._element(text, here, pair, at) else text
+        return "" if not self.options.associative and self._element(text, here, pair, at) else text
 
     def _element(self, text: str, known: Sequence[Term], pair: tuple[Element, Element], at: Sequence[Term]) -> bool:
         """Whether an element that the source defines is the same in the target, also with folds written out."""
+        if self.options.associative:  # sums are written out then
+            return self._equal(text, known, pair, at, COARSE)
         a, b = (Element(unrolled(e.value, UNROLLED), e.defined) for e in pair)
         written = (a.value, b.value) != (pair[0].value, pair[1].value)
         return (
@@ -313,13 +325,21 @@ class _Attempt:
     def _equal(
         self, text: str, known: Sequence[Term], pair: tuple[Element, Element], at: Sequence[Term], ladder: Ladder
     ) -> bool:
-        a, b = pair
+        a, b = self._in_order(pair)
         if a.value is b.value and (a.defined is b.defined or is_true(b.defined)):
             return True
         here = [*known, a.defined]
         if not self.prover.follows(f"{text}: it is defined", here, b.defined, [at], ladder):
             return False
         return self.prover.follows(text, here, same(a.value, b.value), [at], ladder)
+
+    def _in_order(self, pair: tuple[Element, Element]) -> tuple[Element, Element]:
+        """The pair, or what is left to be compared where sums have no order."""
+        a, b = pair
+        if not self.options.associative or a.kind.family != "float":
+            return pair
+        one, other = without_common(self.order.of(a.value), self.order.of(b.value))
+        return Element(one, a.defined), Element(other, b.defined)
 
     def _enumerated(self, name: str, known: Sequence[Term], a: Tensor, b: Tensor) -> bool:
         """Whether all elements of a result of few elements are the same, one by one."""
@@ -329,7 +349,7 @@ class _Attempt:
             return False
         goals = []
         for at in _places(shape):
-            one, other = a.at(at), b.at(at)
+            one, other = self._in_order((a.at(at), b.at(at)))
             alike = both(other.defined, same(unrolled(one.value, UNROLLED), unrolled(other.value, UNROLLED)))
             goals.append(either(negation(one.defined), alike))
         return self.prover.follows(f"each element of {name} is the same", known, both(*goals), (), COARSE)

@@ -25,6 +25,7 @@ from ir_semantics.mlir.semantics.memory import Place
 from ir_semantics.mlir.semantics.tensor import new_subscripts
 from ir_semantics.mlir.semantics.values import Element, Tensor, defined
 from ir_semantics.scalars.concrete import Concrete, same_value, show_value
+from ir_semantics.scalars.floats import round_to
 from ir_semantics.scalars.formats import BOOLEAN, INTEGERS, Format, Value
 from ir_semantics.scalars.terms import NotInterpreted
 from ir_semantics.tensors.index import Index
@@ -67,6 +68,7 @@ class Inputs:
     pools: dict[Format, list[Value]]
     budget: Budget
     number: int = 1
+    over_reals: bool = False
     of_memory: tuple[Input, ...] = ()
     block_sizes: tuple[int, ...] = (0, 1)
     arrays: dict[Input, dict[tuple[int, ...], Value]] = field(default_factory=dict)
@@ -83,7 +85,7 @@ class Inputs:
                 elements[key] = self._element(array)
             return elements[key]
 
-        return Evaluation({**self.symbols, **(more or {})}, contents, self.budget, self.called)
+        return Evaluation({**self.symbols, **(more or {})}, contents, self.budget, self.called, self.over_reals)
 
     def called(self, name: str, kind: Format, operands: Sequence[object]) -> Value:
         """What functions give that are called: something that follows from the operands alone, the same in all runs."""
@@ -100,13 +102,15 @@ class Inputs:
         if array in self.of_memory and array.kind == INTEGERS:
             return self.draw.choice(self.block_sizes)
         pool = self.pools[array.kind]
-        if self.number % 3 == 0:
+        if self.number % 3 == 0 and not self.over_reals:
             return pool[self.number // 3 % len(pool)]
         few = self._few.setdefault(array, [self.value(array.kind) for _ in range(self.draw.choice((0, 0, 2)))])
         return self.draw.choice(few) if few else self.value(array.kind)
 
     def value(self, kind: Format) -> Value:
         """A value of a format: one of its special ones as often as any."""
+        if kind.family == "float" and (self.over_reals or self.number % 3 == 2):
+            return round_to(Fraction(self.draw.randint(-4096, 4096), 1000), kind)  # sums of these depend on their order
         pool = self.pools[kind]
         return self.draw.choice(pool) if self.draw.random() < 0.7 else _any(kind, self.draw)
 
@@ -132,6 +136,7 @@ class Runs:
     arguments: Arguments
     source: Meaning
     target: Meaning
+    over_reals: bool = False
     tried: int = 0
     defined: int = 0
     unknown: str = ""
@@ -185,9 +190,8 @@ class Runs:
                 f"there must be as many sizes, numbers and tensors as the functions have, {needed}, not {have}"
             )
         pools = {k: self._pool(k) for k in self._formats()}
-        inputs = Inputs(
-            {}, random.Random(0), pools, Budget(10 * STEPS), 1, self._of_memory(), self._block_sizes, at=given.at
-        )
+        inputs = self._inputs({}, random.Random(0), pools, 1)
+        inputs.budget, inputs.at = Budget(10 * STEPS), given.at
         values = (*given.sizes.values(), *given.scalars.values())
         for term, value in zip((*arguments.sizes, *arguments.scalars), values, strict=True):
             inputs.symbols[_symbol(term)] = _checked(value, term.kind)
@@ -326,7 +330,9 @@ class Runs:
         wholes = sorted(n for n in self._sizes() if 0 <= n <= 40)
         for run in count():
             symbols: dict[Symbol, Value] = {}
-            inputs = Inputs(symbols, draw, pools, Budget(STEPS), run, self._of_memory(), self._block_sizes)
+            inputs = Inputs(
+                symbols, draw, pools, Budget(STEPS), run, self.over_reals, self._of_memory(), self._block_sizes
+            )
             for each in sizes:
                 symbols[each] = draw.choice(wholes[:8] if draw.random() < 0.7 else wholes)
             for term in self.arguments.scalars:
@@ -336,6 +342,13 @@ class Runs:
                 symbols[_symbol(term)] = inputs.value(term.kind) if few is None else draw.choice(few)
             self._solve(symbols, sizes)
             yield inputs
+
+    def _inputs(
+        self, symbols: dict[Symbol, Value], draw: random.Random, pools: dict[Format, list[Value]], run: int
+    ) -> Inputs:
+        """Inputs of which the elements of tensors are not drawn yet."""
+        memory = self._of_memory(), self._block_sizes
+        return Inputs(symbols, draw, pools, Budget(STEPS), run, self.over_reals, *memory)
 
     def _solve(self, symbols: dict[Symbol, Value], sizes: Sequence[Symbol]) -> None:
         """Changes sizes so that linear equations that the source requires hold, one after the other."""

@@ -6,6 +6,7 @@ outside of a tensor, quotients by 0) has some value here.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -16,7 +17,7 @@ from typing import TypeAlias
 
 from ir_semantics.scalars.concrete import Concrete
 from ir_semantics.scalars.floats import float_value
-from ir_semantics.scalars.formats import INTEGERS, Format, Value
+from ir_semantics.scalars.formats import INTEGERS, REALS, Format, Value
 from ir_semantics.scalars.terms import NotInterpreted
 from ir_semantics.tensors.index import Index, Quotient
 
@@ -58,6 +59,8 @@ class Evaluation:
     contents: Contents
     budget: Budget
     functions: Functions | None = None
+    over_reals: bool = False
+    """Whether floats are real numbers here, which are added in any order with one result."""
     _memo: dict[Term, Value] = field(default_factory=dict)
 
     def value(self, term: Term) -> Value:
@@ -93,9 +96,9 @@ class Evaluation:
     def _apply(self, term: Term, symbols: Mapping[Symbol, Value], memo: dict[Term, Value]) -> Value:
         match term.op:
             case "symbol":
-                return symbols[term.payload]  # type: ignore[index]
+                return self._number(symbols[term.payload])  # type: ignore[index]
             case "constant":
-                return _constant(term)
+                return self._number(_constant(term))
             case "select":
                 return memo[term.args[1] if memo[term.args[0]] else term.args[2]]
             case "and":
@@ -107,9 +110,9 @@ class Evaluation:
                 at = [int(memo[a]) for a in term.args]
                 array = term.payload
                 if isinstance(array, Table):
-                    return Concrete({}).constant(array.at(at), array.kind)
+                    return self._number(Concrete({}).constant(array.at(at), array.kind))
                 assert isinstance(array, Input)
-                return self.contents(array, at)
+                return self._number(self.contents(array, at))
             case "fold" | "every" | "array":
                 return self._loop(term, symbols, memo)
             case "pair":
@@ -118,8 +121,19 @@ class Evaluation:
                 return self.functions(str(term.payload), term.kind, [memo[a] for a in term.args])
             case "function" | "call":
                 raise NotInterpreted(f"{term.payload} has no exact value")
-        apply = _operator(term.op, term.kind, tuple(a.kind for a in term.args))
+        kinds = (term.kind, *(a.kind for a in term.args))
+        if self.over_reals:
+            kinds = tuple(REALS if k.family == "float" else k for k in kinds)
+        apply = _operator(term.op, kinds[0], kinds[1:])
         return apply([memo[a] for a in term.args])
+
+    def _number(self, value: Value) -> Value:
+        """A value as it is here."""
+        if not self.over_reals or not isinstance(value, float):
+            return value
+        if not math.isfinite(value):
+            raise NotInterpreted(f"{value} is no real number")
+        return Fraction(value)
 
     def _loop(self, term: Term, symbols: Mapping[Symbol, Value], memo: dict[Term, Value]) -> Value:
         """A fold, or a condition of every tuple: what depends on the variables is evaluated anew each time."""
