@@ -169,7 +169,7 @@ def judged(source: Path, target: Path, options: Options, seconds: float) -> tupl
 def run(test: Pair, source: Path, target: Path, seconds: float) -> str:
     """In a process: a row as JSON."""
     own = Reading(NEGATIVE_ZERO in test.options, True, False, APART in test.options, False)
-    options = Options(own)
+    options = Options(own, ASSOCIATIVE in test.options)
     start = time.perf_counter()
     verdict, reason = judged(source, target, options, seconds)
     taken = time.perf_counter() - start

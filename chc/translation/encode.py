@@ -273,7 +273,8 @@ class _Encoding:
 
     def _congruences(self) -> None:
         for atoms in list(self._atoms.values()):
-            known = [a for a in atoms if operands(a) and all(x.op == "constant" for x in operands(a))]  # all are apart
+            # reads at different literal places are apart; folds of one class may be equal
+            known = [a for a in atoms if a.op == "read" and a.args and all(x.op == "constant" for x in a.args)]
             apart = set(known)
             others = [a for a in atoms if a not in apart]
             for a, b in (*combinations(others, 2), *product(others, known)):

@@ -161,7 +161,7 @@ class Runs:
         """The first counterexample among drawn inputs."""
         budget = Budget(steps)
         for inputs in islice(self._drawn(random.Random(seed)), most):
-            inputs.budget.steps = min(budget.steps, STEPS // 2)
+            inputs.budget.steps = min(budget.steps, max(STEPS // 2, steps // 4))
             left = inputs.budget.steps
             self.tried += 1
             try:

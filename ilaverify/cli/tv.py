@@ -59,6 +59,9 @@ def add_parser(verbs: Any) -> None:
         "--no-dynamic-broadcast", action="store_true", help="TOSA's operators do not broadcast a dynamic size of 1"
     )
     parser.add_argument(
+        "--associative", action="store_true", help="floats are added in any order; counterexamples are over the reals"
+    )
+    parser.add_argument(
         "--buffers-apart",
         action="store_true",
         help="arguments that are buffers are blocks of their own, and do not overlap",
@@ -155,7 +158,8 @@ def _claims(options: argparse.Namespace) -> Claims:
             not options.no_dynamic_broadcast,
             options.buffers_apart,
             not options.no_unwritten_reads,
-        )
+        ),
+        options.associative,
     )
     if options.target is not None:
         programs = read_program(options.source, options.mlir_opt), read_program(options.target, options.mlir_opt)
