@@ -10,6 +10,7 @@ from ir_semantics.elements.terms import Term, integer_value, is_true, number
 from ir_semantics.mlir.affine import AffineMap
 from ir_semantics.scalars.formats import INTEGERS
 
+from .integers import note_index
 from .loops import value_of
 from .program import Call, MeaningOfValue, Operator
 from .tensor import identity
@@ -24,6 +25,7 @@ def _results(call: Call) -> list[Element]:
     operands = [call.element(i) for i in range(len(call.operands))]
     values, before = [e.value for e in operands], len(call.scope.requirements)
     dimensions, symbols = values[: map_.dimensions], values[map_.dimensions :]
+    note_index(call)
     results = [value_of(call, e, dimensions, symbols) for e in map_.results]
     is_defined = both(*(e.defined for e in operands))
     if len(call.scope.requirements) > before and not is_true(is_defined):

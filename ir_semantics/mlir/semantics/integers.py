@@ -24,7 +24,7 @@ from ir_semantics.elements.operators import (
     same,
     times,
 )
-from ir_semantics.elements.terms import Term, constant, integer_value, is_true, number, truth
+from ir_semantics.elements.terms import Term, constant, integer_value, is_true, literal, number, truth
 from ir_semantics.mlir import ir
 from ir_semantics.scalars.floats import largest
 from ir_semantics.scalars.formats import BOOLEAN, INTEGERS, Format
@@ -119,7 +119,8 @@ def division(op: str, is_signed: bool) -> ScalarRule:
             exact = same(apply("remainder", x, y), zero(x.kind))
         if not is_signed:
             return Result(signed(apply(op, unsigned(a), unsigned(b))), exact, _nonzero(b), "a divisor must not be 0")
-        # the remainder is defined of the least number and -1, too, and 0
+        if op == "remainder" and literal(b) in (None, -1):
+            call.scope.notes["the remainder of the least number by -1 is 0, as MLIR folds it"] = None
         required = _nonzero(b) if op == "remainder" else _fitting(a, b)
         return Result(apply(op, a, b), exact, required, "a divisor must not be 0, nor the quotient too large")
 

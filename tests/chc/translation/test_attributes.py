@@ -252,6 +252,19 @@ def test_unsigned_quotients_of_indices_that_may_be_negative_are_not_covered(name
     assert status(divided, divided) is Status.UNKNOWN
 
 
+def test_readings_of_arithmetic_stand_with_the_claim() -> None:
+    doubled = one("affine.apply", "%a: index", "(index) -> index", "map = affine_map<(d0) -> (d0 + d0)>")
+    twice = one("affine.apply", "%a: index", "(index) -> index", "map = affine_map<(d0) -> (d0 * 2)>")
+    outcome = verdict(doubled, twice)
+    assert outcome.status is Status.PROVED
+    assert "operations on values of type index do not leave 64 bits" in outcome.claim.assumptions
+    rest = one("arith.remsi", "%a: i32, %b: i32", II)
+    reading = "the remainder of the least number by -1 is 0, as MLIR folds it"
+    assert reading in verdict(rest, rest).claim.assumptions
+    by_two = function("%a: i32", "i32", f"%n = {constant('2', 'i32')}", f"%0 = {op('arith.remsi', '%a, %n', II)}", "%0")
+    assert reading not in verdict(by_two, by_two).claim.assumptions
+
+
 # -- TOSA ------------------------------------------------------------------------------------------------------
 
 IMAGE = "tensor<1x4x4x2xf16>"
