@@ -103,7 +103,7 @@ class Inputs:
             return self.draw.choice(self.block_sizes)
         pool = self.pools[array.kind]
         if self.number % 3 == 0 and not self.over_reals:
-            return pool[self.number // 3 % len(pool)]
+            return pool[(self.number // 3 + 3) % len(pool)]  # infinities first
         few = self._few.setdefault(array, [self.value(array.kind) for _ in range(self.draw.choice((0, 0, 2)))])
         return self.draw.choice(few) if few else self.value(array.kind)
 
@@ -319,7 +319,7 @@ class Runs:
             return
         yield tuple(0 for _ in shape)
         yield tuple(n - 1 for n in shape)
-        for _ in range(ELEMENTS // 3):
+        for _ in range(ELEMENTS // 8):
             yield tuple(draw.choice((0, n - 1, draw.randrange(n), draw.randrange(n))) for n in shape)
 
     # -- inputs --------------------------------------------------------------------------------------------

@@ -248,6 +248,13 @@ class Call:
             raise self.fail(f"the attribute {name} must be an integer")
         return value.value
 
+    def axis(self, name: str, rank: int) -> int:
+        """An attribute that is a dimension of a tensor."""
+        value = self.whole(name)
+        if not 0 <= value < rank:
+            raise self.fail(f"the attribute {name} must be a dimension, from 0 to {rank - 1}, not {value}")
+        return value
+
     def wholes(self, name: str, default: Sequence[int] | None = None) -> list[int]:
         """A list of integers, as an array, a dense array or a dense constant."""
         value = self.attribute(name)
@@ -333,7 +340,10 @@ def run_block(block: ir.Block, environment: Environment, scope: Scope) -> tuple[
             return call.operands
         if operation.name not in environment.operators:
             raise call.fail("the operator has no meaning here")
-        results = environment.operators[operation.name](call)
+        try:
+            results = environment.operators[operation.name](call)
+        except (IndexError, TypeError, ValueError) as error:
+            raise call.fail(f"operands, attributes and types of the operation do not fit: {error}") from error
         call.require_all_taken()
         values.update(zip(operation.results, results, strict=True))
     raise ValueError("a block must have operations")

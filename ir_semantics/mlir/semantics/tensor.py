@@ -387,7 +387,7 @@ def concatenated(call: Call, parts: Sequence[Tensor], axis: int) -> Tensor:
 
 
 def _concat(call: Call) -> Sequence[MeaningOfValue]:
-    result = concatenated(call, call.tensors(), call.whole("dim"))
+    result = concatenated(call, call.tensors(), call.axis("dim", len(call.tensor(0).shape)))
     call.shaped(result.shape)
     return [result]
 

@@ -247,3 +247,15 @@ def test_a_slice_of_nothing_starts_inside_or_at_the_end() -> None:
     assert status(nothing, sliced(5)) is Status.PROVED
     for offset in (None, 6, -1):
         assert status(nothing, sliced(offset)) in (Status.REFUTED, Status.UNKNOWN)
+
+
+def test_operations_that_do_not_fit_are_said_with_their_place() -> None:
+    t = "tensor<2x3xf32>"
+    turned = function(f"%a: {t}", t, f"%0 = {op('tosa.reverse', '%a', f'({t}) -> {t}', 'axis = 2 : i32')}", "%0")
+    outcome = verdict(turned, turned)
+    assert outcome.status is Status.UNKNOWN
+    assert "the attribute axis must be a dimension, from 0 to 1, not 2" in outcome.reason
+    mixed = function("%a: f32, %b: f64", "f32", f"%0 = {op('arith.addf', '%a, %b', '(f32, f64) -> f32')}", "%0")
+    outcome = verdict(mixed, mixed)
+    assert outcome.status is Status.UNKNOWN
+    assert "operands, attributes and types of the operation do not fit" in outcome.reason

@@ -53,7 +53,8 @@ def _transpose(call: Call) -> Sequence[MeaningOfValue]:
 
 
 def _reverse(call: Call) -> Sequence[MeaningOfValue]:
-    source, axis = call.tensor(0), call.whole("axis")
+    source = call.tensor(0)
+    axis = call.axis("axis", len(source.shape))
 
     def element(at: tuple[Term, ...]) -> Element:
         mirrored = minus(minus(source.shape[axis], number(1)), at[axis])
@@ -80,7 +81,7 @@ def _tile(call: Call) -> Sequence[MeaningOfValue]:
 
 
 def _concat(call: Call) -> Sequence[MeaningOfValue]:
-    result = concatenated(call, call.tensors(), call.whole("axis"))
+    result = concatenated(call, call.tensors(), call.axis("axis", len(call.tensor(0).shape)))
     call.shaped(result.shape)
     return [result]
 

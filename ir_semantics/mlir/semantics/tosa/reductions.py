@@ -73,7 +73,8 @@ def _widened(value: Term, kind: Format) -> Term:
 
 def _reduce(combine: str) -> Operator:
     def meaning(call: Call) -> Sequence[MeaningOfValue]:
-        source, axis = call.tensor(0), call.whole("axis")
+        source = call.tensor(0)
+        axis = call.axis("axis", len(source.shape))
         shape = tuple(number(1) if k == axis else n for k, n in enumerate(source.shape))
         call.shaped(shape)
         start, step = _reduction(call, combine, source.kind)
