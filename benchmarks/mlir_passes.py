@@ -1,6 +1,6 @@
 """Passes of a real ``mlir-opt``, one by one on many programs: is what each gives a refinement of what it gets?
 
-    python -m benchmarks.mlir_passes FOLDER [--passes a,b{x=1}] [--most N] [--mlir-opt PROGRAM] [--json FILE]
+    python -m benchmarks.mlir_passes FOLDER [--passes a,b{x=1}] [--most N] [--mlir-opt PROGRAM] [--record NAME]
 
 Every pass is run on every ``*.mlir`` file of the folder, not one after the other; a file that a pass leaves as it was
 counts as *same*.  The table has a row for each pass.  Below it stands each REFUTED with its inputs, which is a fault of
@@ -12,21 +12,22 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
 from chc.translation.refine import Options
 from ilaverify.errors import UsageError
-from ilaverify.proving.workers import Task, run_tasks
+from ilaverify.proving.workers import Task
 from ilaverify.translation import Claims, add_steps, converter_for, passes_of
 from smt_encodings.discharge import Discharger
+
+from .mlir_runs import ends_of, write
+from .mlir_runs import parser as parser_of_runs
 
 PASSES = (
     "arith-expand", "arith-int-range-narrowing{int-bitwidths-supported=32}", "canonicalize",
@@ -38,6 +39,7 @@ PASSES = (
     "tosa-to-linalg-named", "tosa-to-tensor",
 )  # fmt: skip
 """Passes of release 22 that work on the operators that have a meaning."""
+TITLE = "Passes of mlir-opt, one by one"
 COLUMNS = ("PROVED", "REFUTED", "UNKNOWN", "VACUOUS", "ERROR", "same")
 
 
@@ -75,14 +77,11 @@ def rows_of(pairs: Sequence[tuple[Path, str]], options: argparse.Namespace) -> l
         Task(str(number), partial(run, path, name, options.mlir_opt, options.seconds))
         for number, (path, name) in enumerate(pairs)
     ]
-    with closing(run_tasks(tasks, jobs=options.jobs, timeout=options.timeout, memory=options.memory)) as ends:
-        for end in ends:
-            path, name = pairs[int(end.name)]
-            failed = [asdict(Row(str(path), name, "", "ERROR", end.failure))]
-            content = failed if end.text is None else json.loads(end.text)
-            found[int(end.name)] = [Row(**row) for row in content]
-            print(f"\r{len(found)} of {len(pairs)}", end="", file=sys.stderr, flush=True)
-    print(file=sys.stderr)
+    for end in ends_of(tasks, options):
+        path, name = pairs[int(end.name)]
+        failed = [asdict(Row(str(path), name, "", "ERROR", end.failure))]
+        content = failed if end.text is None else json.loads(end.text)
+        found[int(end.name)] = [Row(**row) for row in content]
     return [row for number in sorted(found) for row in found[number]]
 
 
@@ -101,16 +100,10 @@ def table(rows: Sequence[Row]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Prints the table; 1 where something is refuted, else 0."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of_runs(__doc__)
     parser.add_argument("folder", type=Path, metavar="FOLDER")
     parser.add_argument("--passes", default=",".join(PASSES), help="default: those of release 22 that fit")
     parser.add_argument("--most", type=int, metavar="N", help="draw so many pairs of a file and a pass")
-    parser.add_argument("--mlir-opt", metavar="PROGRAM", help="default: the first that is found")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--seconds", type=float, default=10.0, help="for each question to a solver; default: 10")
-    parser.add_argument("--timeout", type=float, default=120.0, help="for each pair; default: 120")
-    parser.add_argument("--memory", type=int, default=4096, help="MB for each process")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows here, too")
     options = parser.parse_args(arguments)
     files = sorted(options.folder.rglob("*.mlir"))
     if not files:
@@ -124,11 +117,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.most is not None and options.most < len(pairs):
         pairs = random.Random(0).sample(pairs, options.most)
     rows = rows_of(pairs, options)
-    print(table(rows), end="")
-    print(f"\n{len(pairs)} pairs of a file and a pass, {release}")
-    if options.json is not None:
-        content = {"release": release, "rows": [asdict(row) for row in rows]}
-        options.json.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    text = f"{table(rows)}\n{len(pairs)} pairs of a file and a pass, {release}"
+    print(text)
+    content = {"title": TITLE, "release": release, "rows": [asdict(row) for row in rows]}
+    write(options, content, __doc__, text)
     return int(any(row.verdict == "REFUTED" for row in rows))
 
 

@@ -1,6 +1,6 @@
 """The test suite of mlir-tv (github.com/aqjune/mlir-tv), pair by pair: verdict, expected verdict, seconds.
 
-    python -m benchmarks.mlir_tv CHECKOUT [--converted DIR] [--mlir-opt PROGRAM] [--json FILE]
+    python -m benchmarks.mlir_tv CHECKOUT [--converted DIR] [--mlir-opt PROGRAM] [--json FILE] [--record NAME]
 
 ``CHECKOUT`` is a checkout of that project; nothing of it is part of this one.  A pair is ``X.src.mlir`` and
 ``X.tgt.mlir``; a comment in it says what mlir-tv's own runner expects:
@@ -26,7 +26,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import statistics
 import sys
@@ -34,13 +33,12 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
 from chc.translation.refine import Options, refines
-from ilaverify.proving.workers import Task, run_tasks
+from ilaverify.proving.workers import Task
 from ilaverify.translation import functions
 from ir_semantics.mlir.convert import ConverterError, find_converter, load
 from ir_semantics.mlir.scanner import MlirError
@@ -48,6 +46,9 @@ from ir_semantics.mlir.semantics.program import Reading
 from rewrites.claims.subjects.translation import Program
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
+
+from .mlir_runs import ends_of, write
+from .mlir_runs import parser as parser_of_runs
 
 ALWAYS_UNDEFINED = "source is always undefined"
 ASSOCIATIVE, NEGATIVE_ZERO, APART = "associative", "use-neg-zero", "memref-inputs-simple"
@@ -68,6 +69,7 @@ READINGS = {
 }
 """Tests with another verdict than expected because MLIR is read otherwise: the verdict, and why."""
 SOURCE, TARGET = ".src.mlir", ".tgt.mlir"
+TITLE = "The test suite of mlir-tv"
 
 
 @dataclass(frozen=True)
@@ -131,15 +133,44 @@ def _expected(words: str) -> str:
     return "PROVED" if re.search(r"^// VERIFY\b", words, re.MULTILINE) else ""
 
 
+def respelled(text: str) -> str:
+    """A program of an older release in words of release 19; its meaning is the same.
+
+    Loops of the kind ``window`` are reductions, and ``tensor.expand_shape`` names the sizes of its result, which the
+    type has where they are static.
+    """
+
+    def with_sizes(match: re.Match[str]) -> str:
+        sizes = match[3].split("x")[:-1]
+        static = all(s.isdigit() for s in sizes)
+        return f"{match[1]} output_shape [{', '.join(sizes)}]{match[2]}{match[3]}" if static else match[0]
+
+    text = re.sub('"window"', '"reduction"', text)
+    return re.sub(
+        r"(tensor\.expand_shape %\w+ \[(?:\[[\d, ]+\](?:, )?)*\])( : tensor<\S+> into tensor<)(\w+)", with_sizes, text
+    )
+
+
 def converted(path: Path, name: str, mlir_opt: str | None, folder: Path) -> Path:
     """The file in the generic form, or a file with the complaint about it, made once."""
     kept, complaint = (folder / f"{name.replace('/', '__')}{suffix}" for suffix in (".mlir", ".complaint"))
     if not kept.exists() and not complaint.exists():
         try:
-            kept.write_text(load(path, mlir_opt).text, encoding="utf-8")
+            kept.write_text(_generic(path, mlir_opt), encoding="utf-8")
         except (MlirError, ConverterError) as error:
             complaint.write_text(str(error), encoding="utf-8")
     return kept if kept.exists() else complaint
+
+
+def _generic(path: Path, mlir_opt: str | None) -> str:
+    """The text in the generic form, with the words of an older release changed where it is not read as it is."""
+    try:
+        return load(path, mlir_opt).text
+    except (MlirError, ConverterError):
+        text, converter = path.read_text(encoding="utf-8"), find_converter(mlir_opt)
+        if converter is None or respelled(text) == text:
+            raise
+        return converter.generic(respelled(text)).text
 
 
 def judged(source: Path, target: Path, options: Options, seconds: float) -> tuple[str, str]:
@@ -184,33 +215,44 @@ def rows_of(tests: Sequence[Pair], files: Sequence[tuple[Path, Path]], options: 
         Task(test.name, partial(run, test, *pair, options.seconds)) for test, pair in zip(tests, files, strict=True)
     ]
     known = {test.name: test for test in tests}
-    with closing(run_tasks(tasks, jobs=options.jobs, timeout=options.timeout, memory=options.memory)) as ends:
-        for end in ends:
-            test = known[end.name]
-            if end.text is None:
-                rows[end.name] = Row(test.name, test.expected, test.options, "ERROR", end.seconds, end.failure)
-            else:
-                content = json.loads(end.text)
-                rows[end.name] = Row(**content | {k: tuple(content[k]) for k in ("options", "selves")})
-            print(f"\r{len(rows)} of {len(tests)}", end="", file=sys.stderr, flush=True)
-    print(file=sys.stderr)
+    for end in ends_of(tasks, options):
+        test = known[end.name]
+        if end.text is None:
+            rows[end.name] = Row(test.name, test.expected, test.options, "ERROR", end.seconds, end.failure)
+        else:
+            content = json.loads(end.text)
+            rows[end.name] = Row(**content | {k: tuple(content[k]) for k in ("options", "selves")})
     return [rows[test.name] for test in tests]
 
 
 def table(rows: Sequence[Row]) -> str:
-    """Markdown: a row for each test, then counts."""
+    """Markdown: a row for each test, then counts, then those that are not as expected with the reason."""
     lines = [
         "| test | verdict | expected | s | each side and itself | reason |",
         "| --- | --- | --- | ---: | --- | --- |",
     ]
     for row in rows:
         mark = {"wrong": " **WRONG**", "open": " (open)", "read otherwise": " (read otherwise)"}.get(row.kind, "")
-        reason = " ".join(row.reason.split()).replace("|", "\\|")[:160] if row.verdict != "PROVED" else ""
+        reason = _cell(row.reason) if row.verdict != "PROVED" else ""
         selves = ", ".join(row.selves)
         lines.append(
             f"| {row.name} | {row.verdict}{mark} | {row.expected or 'any'} | {row.seconds:.2f} | {selves} | {reason} |"
         )
-    return "\n".join([*lines, "", *counts(rows), ""])
+    return "\n".join([*lines, "", *counts(rows), "", *remaining(rows)])
+
+
+def remaining(rows: Sequence[Row]) -> list[str]:
+    """Markdown: the tests that are not as expected, or not read, and why."""
+    some = [row for row in rows if row.kind not in ("as expected", "") or row.verdict == "NOT READ"]
+    lines = ["| not as expected | verdict | expected | why |", "| --- | --- | --- | --- |"] if some else []
+    for row in some:
+        why = READINGS[row.name][1] if row.kind == "read otherwise" else row.reason
+        lines.append(f"| {row.name} | {row.verdict} | {row.expected or 'any'} | {_cell(why)} |")
+    return [*lines, ""] if some else []
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")[:160]
 
 
 def counts(rows: Sequence[Row]) -> list[str]:
@@ -239,16 +281,10 @@ def counts(rows: Sequence[Row]) -> list[str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Prints the table; 1 where a verdict is wrong, else 0."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of_runs(__doc__)
     parser.add_argument("checkout", type=Path, metavar="CHECKOUT")
     parser.add_argument("--converted", type=Path, metavar="DIR", help="keep converted files here")
-    parser.add_argument("--mlir-opt", metavar="PROGRAM", help="default: the first that is found")
     parser.add_argument("--only", metavar="TEXT", help="tests whose names contain this")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--seconds", type=float, default=10.0, help="for each question to a solver; default: 10")
-    parser.add_argument("--timeout", type=float, default=120.0, help="for each test; default: 120")
-    parser.add_argument("--memory", type=int, default=4096, help="MB for each process")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows here, too")
     options = parser.parse_args(arguments)
     tests = [t for t in pairs_of(options.checkout) if options.only is None or options.only in t.name]
     if not tests:
@@ -270,12 +306,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         start = time.perf_counter()
         rows = rows_of(tests, files, options)
         elapsed = time.perf_counter() - start
-    print(table(rows), end="")
     release = "no mlir-opt" if converter is None else converter.release
-    print(f"* {len(rows)} pairs and both sides with themselves: {elapsed:.0f} s of wall time, {release}")
-    if options.json is not None:
-        content = {"release": release, "seconds": elapsed, "rows": [asdict(row) for row in rows]}
-        options.json.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    whole = f"* {len(rows)} pairs and both sides with themselves: {elapsed:.0f} s of wall time, {release}"
+    text = f"{table(rows)}{whole}"
+    print(text)
+    content = {"title": TITLE, "release": release, "seconds": elapsed, "rows": [asdict(row) for row in rows]}
+    write(options, content, __doc__, text)
     return int(any(row.kind == "wrong" for row in rows))
 
 

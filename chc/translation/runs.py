@@ -85,7 +85,8 @@ class Inputs:
                 elements[key] = self._element(array)
             return elements[key]
 
-        return Evaluation({**self.symbols, **(more or {})}, contents, self.budget, self.called, self.over_reals)
+        symbols = {**self.symbols, **(more or {})}
+        return Evaluation(symbols, contents, self.budget, self.called, self.over_reals, self._uniform)
 
     def called(self, name: str, kind: Format, operands: Sequence[object]) -> Value:
         """What functions give that are called: something that follows from the operands alone, the same in all runs."""
@@ -93,12 +94,21 @@ class Inputs:
         some: Sequence[Value] = range(7) if kind == INTEGERS else _results(kind)
         return some[place % len(some)]
 
+    def _uniform(self, array: Input) -> Value | None:
+        """What all elements are, if it is known: of properties of memory, where none of them is false."""
+        if array not in self.of_memory or array.kind != BOOLEAN or self._is_doubtful(array):
+            return None
+        return True if all(self.arrays.get(array, {}).values()) else None
+
+    def _is_doubtful(self, array: Input) -> bool:
+        """Whether a property of memory may not hold: in every fourth run one of them."""
+        booleans = [a for a in self.of_memory if a.kind == BOOLEAN]
+        return self.number % 4 == 1 and array is booleans[self.number // 4 % len(booleans)]
+
     def _element(self, array: Input) -> Value:
         """In every third run all elements are one special value; of some tensors they are one of two."""
         if array in self.of_memory and array.kind == BOOLEAN:
-            booleans = [a for a in self.of_memory if a.kind == BOOLEAN]
-            doubtful = booleans[self.number // 4 % len(booleans)]  # in every fourth run one property may not hold
-            return self.number % 4 != 1 or array is not doubtful or self.draw.random() < 0.5
+            return not self._is_doubtful(array) or self.draw.random() < 0.5
         if array in self.of_memory and array.kind == INTEGERS:
             return self.draw.choice(self.block_sizes)
         pool = self.pools[array.kind]
@@ -190,7 +200,7 @@ class Runs:
                 f"there must be as many sizes, numbers and tensors as the functions have, {needed}, not {have}"
             )
         pools = {k: self._pool(k) for k in self._formats()}
-        inputs = self._inputs({}, random.Random(0), pools, 1)
+        inputs = self._inputs({}, random.Random(0), pools, 2)  # in which properties of memory hold
         inputs.budget, inputs.at = Budget(10 * STEPS), given.at
         values = (*given.sizes.values(), *given.scalars.values())
         for term, value in zip((*arguments.sizes, *arguments.scalars), values, strict=True):

@@ -61,6 +61,8 @@ class Evaluation:
     functions: Functions | None = None
     over_reals: bool = False
     """Whether floats are real numbers here, which are added in any order with one result."""
+    uniform: Callable[[Input], Value | None] = lambda _: None
+    """The value that all elements of a tensor have, where it is known."""
     _memo: dict[Term, Value] = field(default_factory=dict)
 
     def value(self, term: Term) -> Value:
@@ -141,6 +143,10 @@ class Evaluation:
         is_fold, body = term.op == "fold", term.args[-1]
         bound = frozenset(term.payload)
         extents = [max(0, int(memo[e])) for e in term.args[is_fold:-1]]
+        if term.op == "every" and isinstance(body.payload, Input):
+            everywhere = self.uniform(body.payload)
+            if everywhere is not None:
+                return bool(everywhere) or not prod(extents)
         inner = list(_depending(body, bound))
         self.budget.spend(prod(extents) * max(1, len(inner)))
         own = set(inner)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.mlir_tv import READINGS, Row, main, pairs_of
+from benchmarks.mlir_tv import READINGS, Row, main, pairs_of, remaining, respelled
 
 ADD = '%r = "arith.addi"(%x, %y) : (i32, i32) -> i32'
 SWAPPED = '%r = "arith.addi"(%y, %x) : (i32, i32) -> i32'
@@ -88,3 +88,21 @@ def test_tests_that_are_read_otherwise_are_counted_apart() -> None:
     kinds = [Row(name, "PROVED", (), v, 0.0, "", s).kind for v, s in (("REFUTED", ()), ("PROVED", ()), ("UNKNOWN", ()))]
     assert kinds == ["read otherwise", "as expected", "open"]
     assert Row(name, "PROVED", (), "REFUTED", 0.0, "", ("REFUTED",)).kind == "wrong"
+    (_, _, line, _) = remaining([Row(name, "PROVED", (), "REFUTED", 0.0, "with x = 0")])
+    assert line == f"| {name} | REFUTED | PROVED | {READINGS[name][1][:160]} |"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('iterator_types = ["parallel", "window"]', 'iterator_types = ["parallel", "reduction"]'),
+        (
+            "tensor.expand_shape %5 [[0, 1], [2]] : tensor<6x4xf32> into tensor<2x3x4xf32>",
+            "tensor.expand_shape %5 [[0, 1], [2]] output_shape [2, 3, 4] : tensor<6x4xf32> into tensor<2x3x4xf32>",
+        ),
+        ("tensor.expand_shape %a [[0, 1]] : tensor<?xf32> into tensor<?x3xf32>", ""),
+        ("tensor.collapse_shape %a [[0, 1]] : tensor<2x3xf32> into tensor<6xf32>", ""),
+    ],
+)
+def test_programs_of_older_releases(old: str, new: str) -> None:
+    assert respelled(f"%r = {old}\n") == f"%r = {new or old}\n"

@@ -1,4 +1,4 @@
-"""The operators of the tensor dialect.  Source: the MLIR documentation of the dialect."""
+"""The operators of the tensor dialect, and conversions of sparse tensors.  Source: the MLIR documentation."""
 
 from __future__ import annotations
 
@@ -397,7 +397,13 @@ def identity(call: Call) -> Sequence[MeaningOfValue]:
     return [call.operands[0]]
 
 
+def _convert_storage(call: Call) -> Sequence[MeaningOfValue]:
+    call.scope.notes["how a sparse tensor is stored changes none of its elements"] = None
+    return _cast(call)
+
+
 OPERATORS: Mapping[str, Operator] = {
+    "sparse_tensor.convert": _convert_storage,
     "tensor.empty": _empty,
     "tensor.splat": _splat,
     "tensor.extract": _extract,

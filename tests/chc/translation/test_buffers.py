@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chc.translation.refine import Options, refines
+from chc.translation.refine import Options, refines, replay
 from chc.translation.runs import Counterexample
 from ir_semantics.mlir import ir
 from ir_semantics.mlir.reader import read
@@ -239,3 +239,21 @@ def test_readings_of_memory_stand_with_the_claim() -> None:
         "to write a buffer that was made of a tensor, or that a tensor was made of, is undefined"
         in outcome.claim.assumptions
     )
+
+
+def test_large_buffers_that_must_be_written_have_counterexamples() -> None:
+    large = "memref<600x600xf32>"
+    body = '^bb0(%p: f32, %q: f32):\n%r = "arith.{}"(%p, %q) : (f32, f32) -> f32\n"linalg.yield"(%r) : (f32) -> ()'
+    both = ["(d0, d1) -> (d0, d1)"] * 2
+    added, multiplied = (
+        function(
+            f"%a: {large}, %b: {large}", "",
+            generic("%a, %b", f"({large}, {large}) -> ()", both, "pp", "1, 1", body.format(v)), ""
+        )
+        for v in ("addf", "mulf")
+    )  # fmt: skip
+    reading = Options(Reading(unwritten_reads=False))
+    outcome = verdict(added, multiplied, reading)
+    assert outcome.status is Status.REFUTED, outcome.reason
+    assert replay(added, multiplied, reading, outcome.details["counterexample"]) is not None
+    assert status(added, added, reading) is Status.PROVED

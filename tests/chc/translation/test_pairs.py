@@ -11,7 +11,7 @@ from ir_semantics.mlir.semantics.program import Reading
 from smt_encodings.claims import Status
 from tests.ir_semantics.mlir.mlir_text import constant, function, generic, op
 
-from .verdicts import verdict
+from .verdicts import status, verdict
 
 Pair = tuple[ir.Operation, ir.Operation]
 VALID: dict[str, Pair] = {}
@@ -408,3 +408,17 @@ def test_readings_decide_where_sums_start() -> None:
     assert verdict(*INVALID["TOSA's sum as loops"], minus).status is Status.PROVED
     both = Options(Reading(use_neg_zero=True, sums_start_at_minus_zero=True))
     assert verdict(*VALID["TOSA's sum as loops"], both).status is Status.PROVED
+
+
+def test_how_a_sparse_tensor_is_stored_changes_no_element() -> None:
+    stored = "tensor<?xf32, #sparse_tensor.encoding<{ map = (d0) -> (d0 : compressed) }>>"
+    convert = op("sparse_tensor.convert", "%x", f"(tensor<?xf32>) -> {stored}")
+    back = op("sparse_tensor.convert", "%y", f"({stored}) -> tensor<?xf32>")
+    arguments = "%x: tensor<?xf32>, %i: index"
+    source = function(arguments, "tensor<?xf32>", f"%y = {convert}", f"%z = {back}", "%z")
+    outcome = verdict(source, function(arguments, "tensor<?xf32>", "%x"))
+    assert outcome.status is Status.PROVED, outcome.reason
+    assert "how a sparse tensor is stored changes none of its elements" in outcome.claim.assumptions
+    negated = op("arith.negf", "%z", "(tensor<?xf32>) -> tensor<?xf32>")
+    other = function(arguments, "tensor<?xf32>", f"%y = {convert}", f"%z = {back}", f"%w = {negated}", "%w")
+    assert status(source, other) is Status.REFUTED
