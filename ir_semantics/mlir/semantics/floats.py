@@ -106,11 +106,14 @@ def some_function(call: Call, name: str, args: Sequence[Term]) -> Term:
     return function(name, call.result_format(), *args)
 
 
-_MATH = {
-    "absf": "abs", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "roundeven": "round", "sqrt": "sqrt",
-    "fma": "fma",
+SCALAR_OPERATORS: Mapping[str, str] = {
+    "arith.addf": "add", "arith.subf": "sub", "arith.mulf": "mul", "arith.divf": "div", "arith.remf": "remainder",
+    "arith.negf": "neg", "arith.maximumf": "maximum", "arith.minimumf": "minimum", "math.absf": "abs",
+    "math.floor": "floor", "math.ceil": "ceil", "math.trunc": "trunc", "math.roundeven": "round", "math.sqrt": "sqrt",
+    "math.fma": "fma", "math.exp": "exp", "math.log": "log", "math.powf": "pow",
 }  # fmt: skip
-_ROUNDED = {"exp": "exp", "log": "log", "powf": "pow"}
+"""Operators that are one operator on scalars, on floats of one format, by name."""
+_ROUNDED = ("exp", "log", "pow")
 _UNKNOWN = (
     "tanh", "sinh", "cosh", "asinh", "acosh", "atanh", "sin", "cos", "tan", "asin", "acos", "atan", "erf", "atan2",
     "cbrt", "copysign", "exp2", "expm1", "log10", "log1p", "log2", "round", "rsqrt", "erfc",
@@ -119,21 +122,12 @@ _UNKNOWN = (
 
 
 _RULES: dict[str, ScalarRule] = {
-    "arith.addf": _floating("add"),
-    "arith.subf": _floating("sub"),
-    "arith.mulf": _floating("mul"),
-    "arith.divf": _floating("div"),
-    "arith.remf": _floating("remainder"),
-    "arith.negf": _floating("neg"),
-    "arith.maximumf": _floating("maximum"),
-    "arith.minimumf": _floating("minimum"),
+    **{name: _floating(op, correct=op not in _ROUNDED) for name, op in SCALAR_OPERATORS.items()},
     "arith.maxnumf": _number_extreme("maxnum"),
     "arith.minnumf": _number_extreme("minnum"),
     "arith.extf": _float_conversion,
     "arith.truncf": _float_conversion,
     "arith.cmpf": _cmpf,
-    **{f"math.{name}": _floating(op) for name, op in _MATH.items()},
-    **{f"math.{name}": _floating(op, correct=False) for name, op in _ROUNDED.items()},
     **{f"math.{name}": _unknown for name in _UNKNOWN},
 }
 

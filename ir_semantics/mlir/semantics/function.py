@@ -53,7 +53,7 @@ class Meaning:
 def meaning_of(function: ir.Operation, arguments: Arguments, reading: Reading) -> Meaning:
     """The meaning of a function for given arguments; raises NotCovered where an operator has none here."""
     block = block_of(function)
-    _require_known_attributes(function)
+    require_known_attributes(function)
     scope = Scope(reading, arguments.before.memory())
     values = dict(zip(block.arguments, arguments.values, strict=True))
     results = run_block(
@@ -89,7 +89,7 @@ def _parts(function: ir.Operation, result: MeaningOfValue) -> Sequence[Element |
 _NAMES_AND_TYPES = frozenset({"sym_name", "sym_visibility", "function_type", "arg_attrs", "res_attrs"})
 
 
-def _require_known_attributes(function: ir.Operation) -> None:
+def require_known_attributes(function: ir.Operation) -> None:
     """Raises where attributes of a function, its arguments or its results may say something of values."""
     for name, value in function.attributes.items():
         if name not in _NAMES_AND_TYPES and not says_nothing(function.name, name):

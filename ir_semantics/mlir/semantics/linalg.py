@@ -182,22 +182,20 @@ _NAMED: Mapping[str, _Named] = {
 }
 
 
-def _named(name: str, nest: _Named) -> Operator:
-    letters = nest.loops.split()
+def _named(call: Call) -> Sequence[MeaningOfValue]:
+    maps = call.maps("indexing_maps") if "indexing_maps" in call.operation.attributes else usual_maps(call)
+    return _loops(call, call.operands, maps, 1)
 
-    def meaning(call: Call) -> Sequence[MeaningOfValue]:
-        if call.attribute("indexing_maps") is not None:
-            maps = call.maps("indexing_maps")
-        else:
-            windows = max((o.count("s") for o in nest.operands), default=0)
-            strides, dilations = call.wholes("strides", [1] * windows), call.wholes("dilations", [1] * windows)
-            for each in (*strides, *dilations):
-                if each < 1:
-                    raise call.fail("strides and dilations must be positive")
-            maps = [_map(letters, operand, strides, dilations) for operand in nest.operands]
-        return _loops(call, call.operands, maps, 1)
 
-    return meaning
+def usual_maps(call: Call) -> list[AffineMap]:
+    """The maps of a named operator that states none."""
+    nest = _NAMED[call.name.partition(".")[2]]
+    windows = max((o.count("s") for o in nest.operands), default=0)
+    strides, dilations = call.wholes("strides", [1] * windows), call.wholes("dilations", [1] * windows)
+    for each in (*strides, *dilations):
+        if each < 1:
+            raise call.fail("strides and dilations must be positive")
+    return [_map(nest.loops.split(), operand, strides, dilations) for operand in nest.operands]
 
 
 def _map(letters: Sequence[str], operand: str, strides: Sequence[int], dilations: Sequence[int]) -> AffineMap:
@@ -282,7 +280,7 @@ OPERATORS: Mapping[str, Operator] = {
     "linalg.reduce": _reduce,
     "linalg.transpose": _transpose,
     "linalg.broadcast": _broadcast,
-    **{f"linalg.{name}": _named(name, nest) for name, nest in _NAMED.items()},
+    **{f"linalg.{name}": _named for name in _NAMED},
     **{f"linalg.{name}": _elementwise for name in _ELEMENTWISE},
 }
 """By name."""

@@ -264,7 +264,7 @@ class Slice:
         self.static = call.wholes("static_sizes")
         self.sizes = call.mixed(self.static, groups[1])
         self.strides = call.mixed(call.wholes("static_strides"), groups[2])
-        self.kept = _kept(call, self.static, small)
+        self.kept = kept_dimensions(call, self.static, small)
 
     def require_inside(self, call: Call, shape: Sequence[Term]) -> None:
         """Requires that all that the slice goes over is inside of a shape; a size of 0 may start at its end."""
@@ -288,7 +288,7 @@ class Slice:
         return full
 
 
-def _kept(call: Call, static: Sequence[int], small: ir.Shape) -> list[int]:
+def kept_dimensions(call: Call, static: Sequence[int], small: ir.Shape) -> list[int]:
     """Which dimensions a smaller type has: the first ones that match; others must have the size 1."""
     kept: list[int] = []
     rest = list(small)

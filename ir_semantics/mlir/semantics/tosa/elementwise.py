@@ -233,17 +233,12 @@ def _cast(call: Call, args: Sequence[Term]) -> Result:
     return Result(convert(x, kind, x.kind != BOOLEAN) if x.kind.family != "float" else apply("cast", x, target=kind))
 
 
+PLAIN = ("add", "sub", "abs", "exp", "log", "pow", "ceil", "floor")
+EXTREMES = ("maximum", "minimum")
+"""Operators that are the operator on scalars of their name; extrema may pass over NaNs instead."""
 _RULES: dict[str, ScalarRule] = {
-    "add": plain("add"),
-    "sub": plain("sub"),
-    "abs": plain("abs"),
-    "exp": plain("exp", rounded=True),
-    "log": plain("log", rounded=True),
-    "pow": plain("pow", rounded=True),
-    "ceil": plain("ceil"),
-    "floor": plain("floor"),
-    "maximum": extreme("maximum"),
-    "minimum": extreme("minimum"),
+    **{name: plain(name, rounded=name in ("exp", "log", "pow")) for name in PLAIN},
+    **{name: extreme(name) for name in EXTREMES},
     "clamp": _clamp,
     "reciprocal": _reciprocal,
     "sigmoid": _sigmoid,

@@ -1,0 +1,1 @@
+"""Rules on tensors as pairs of MLIR functions: read from a file, and written as one."""
