@@ -101,12 +101,17 @@ def use_module(name: str) -> None:
         raise ExtensionError(message) from error
     if not any(door.values_of(module) for door in _doors):
         raise ExtensionError(f"module {name!r} must have a value such as a Target, a Method or a FrontEnd; it has none")
-    if module not in _modules:
-        _modules.append(module)
+    offer(module)
+
+
+def offer(module: ModuleType) -> None:
+    """Makes doors take what a module offers that is loaded, or made; one of its name that was there before goes."""
+    _modules[:] = [known for known in _modules if known.__name__ != module.__name__]
+    _modules.append(module)
 
 
 def modules_in_use() -> tuple[str, ...]:
-    """The names passed to :func:`use_module`."""
+    """The names of modules in use besides those that are installed."""
     return tuple(module.__name__ for module in _modules)
 
 

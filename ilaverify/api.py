@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ila_lang import extensions
 from ila_lang.errors import InputError
 from ila_lang.mapping import TensorMapping
 
@@ -218,5 +217,7 @@ def run(
 
 @checked()
 def use_module(name: str) -> None:
-    """Makes all functions know what a module offers; the current folder is searched for it, after all others."""
-    extensions.use_module(name)
+    """Makes all functions know what a module, or a file of rules in MLIR, offers; the current folder is searched for
+    modules after all others.
+    """
+    modules.use_module(name)

@@ -43,6 +43,8 @@ from rewrites.compiler.offload.compiler import Offloaded, offload
 from rewrites.compiler.offload.rule_sets import is_rule_of
 from rewrites.compiler.offload.settings import Settings
 
+from rewrites.rules.rule_set import applied_rules
+
 from .catalogue import find_backends
 from .datasets import dataset_of
 from .errors import require_proofs
@@ -83,6 +85,7 @@ class Request:
 def claims_for(targets: Sequence[Backend], *, exact: bool = False) -> list[str]:
     """The names of all claims that compiling for these accelerators may use; lemmas of bounds are among them."""
     tensor_rules = [rule for target in targets for rule in (target.exact if exact else target.flexible)]
+    tensor_rules += [] if exact else applied_rules()
     rules = [name for rule in tensor_rules for name in claims_of(rule)]
     operators = [operator for target in targets for operator in target.operators]
     mappings = [mapping.name for operator in operators for mapping in operator.mappings]

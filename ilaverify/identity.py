@@ -21,6 +21,7 @@ from smt_encodings.claims import Verdict
 from smt_encodings.solvers import cvc5 as solver_cvc5
 from smt_encodings.solvers import z3 as solver_z3
 
+from .modules import SUFFIX
 from .version import VERSION
 
 Stamp = Mapping[Path, tuple[int, int]]
@@ -88,14 +89,18 @@ def environment() -> dict[str, str]:
     """What machines that work for one run must have in common: versions, and digests of the code of packages in use."""
     points = entry_points()
     ours = [point for group in points.groups if group.startswith("ilaverify.") for point in points.select(group=group)]
-    packages = {name.partition(".")[0] for name in (*(point.module for point in ours), *modules_in_use())}
+    files = [name for name in modules_in_use() if name.endswith(SUFFIX)]
+    modules = [name for name in modules_in_use() if name not in files]
+    packages = {name.partition(".")[0] for name in (*(point.module for point in ours), *modules)}
     return {
         "ilaverify": f"{VERSION}, code {_code(PACKAGES)}",
         "Python": platform.python_version(),
         "solvers": f"{solver_z3.version()}, {solver_cvc5.version()}",
         "pySMT": version("pysmt"),
         "NumPy": version("numpy"),
-    } | {f"package {name}": f"code {_code([name])}" for name in sorted(packages - set(PACKAGES))}
+        **{f"package {name}": f"code {_code([name])}" for name in sorted(packages - set(PACKAGES))},
+        **{f"file {name}": hashlib.sha256(Path(name).read_bytes()).hexdigest()[:16] for name in files},
+    }
 
 
 def _code(packages: Iterable[str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -15,9 +15,13 @@ from ir_semantics.mlir.convert import Converter, ConverterError, Source, find_co
 from ir_semantics.mlir.printer import text_of
 from ir_semantics.mlir.reader import LONGEST_TEXT
 from ir_semantics.mlir.scanner import MlirError
+from ir_semantics.mlir.semantics.values import NotCovered
 from reports.outcomes import ProofOutcome
 from reports.subjects import Entry
+from rewrites.claims.names import slug
 from rewrites.claims.subjects.translation import Pair, Program, TranslationSubject
+from rewrites.rules.mlir.files import text_of_pairs
+from rewrites.rules.mlir.reading import rule_of
 
 from .errors import UsageError
 
@@ -210,3 +214,22 @@ def _add_step(claims: Claims, step: Step, options: Options) -> None:
 
 def _same_text(one: Sequence[ir.Operation], other: Sequence[ir.Operation]) -> bool:
     return text_of(ir.Module(tuple(one))) == text_of(ir.Module(tuple(other)))
+
+
+def pairs_as_rules(entries: Mapping[str, Entry]) -> tuple[str, dict[str, str], dict[str, str]]:
+    """The text of a file with pairs as rules on tensors, their names as rules by claim, and why others are none.
+
+    Nothing is taken over from the proofs of the pairs: the rules are claims of their own.
+    """
+    pairs, names, reasons = dict[str, tuple[ir.Operation, ir.Operation]](), dict[str, str](), dict[str, str]()
+    for name, entry in entries.items():
+        subject = entry.build()
+        assert isinstance(subject, TranslationSubject)
+        left, right = subject.pair.functions
+        try:
+            rule_of(name, left, right)
+        except NotCovered as error:
+            reasons[name] = str(error)
+            continue
+        pairs[name], names[name] = (left, right), slug(name)
+    return text_of_pairs(pairs), names, reasons

@@ -14,8 +14,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from ila_lang.extensions import ExtensionError, command_line, use_module
+from ila_lang.extensions import ExtensionError, command_line
 from ilaverify.errors import EXIT_BAD_USAGE, EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
+from ilaverify.modules import use_module
 from ilaverify.version import VERSION
 
 from . import campaign as cli_campaign
@@ -102,8 +103,9 @@ def parser_of_commands() -> argparse.ArgumentParser:
     )
     listing.set_defaults(run=_list)
 
-    show = verbs.add_parser("show", help="print a model: states, instructions, kernels")
-    show.add_argument("model", metavar="MODEL")
+    show = verbs.add_parser("show", help="print a model: states, instructions, kernels; or a rule on tensors")
+    show.add_argument("model", metavar="NAME", help="a model, or with --mlir a rule")
+    show.add_argument("--mlir", action="store_true", help="the rule as a pair of MLIR functions, in the generic form")
     show.add_argument("--check", action="store_true", help="check decodes and loops by SMT instead of printing")
     show.set_defaults(run=_show)
 
@@ -126,7 +128,8 @@ def parser_of_commands() -> argparse.ArgumentParser:
             action="append",
             default=[],
             metavar="PKG",
-            help="use the targets, rules, methods and front ends of a Python module that is not installed",
+            help="use the targets, rules, methods and front ends of a Python module that is not installed, or the rules "
+            "of a file FILE.mlir",
         )
     for verb in (listing, mapping):
         verb.add_argument("--json", action="store_true", help="machine-readable output")
@@ -172,6 +175,8 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _show(options: argparse.Namespace) -> int:
+    if options.mlir:
+        return _show_rule(options)
     from ila_lang import ila_to_json, show_ila
     from ilaverify.catalogue import find_model
 
@@ -182,6 +187,25 @@ def _show(options: argparse.Namespace) -> int:
         print_json(ila_to_json(ila))
     else:
         print(show_ila(ila))
+    return EXIT_PROVED
+
+
+def _show_rule(options: argparse.Namespace) -> int:
+    """A rule as a pair of functions; the other options are about models."""
+    if options.check or options.json:
+        raise UsageError("--mlir writes a rule as MLIR; leave --check and --json out")
+    from ilaverify.catalogue import find_subject
+    from rewrites.claims.subjects.tensor import TensorSubject
+    from rewrites.rules.mlir.builder import NoFunction
+    from rewrites.rules.mlir.writing import text_of_rule
+
+    subject = find_subject(options.model)
+    if not isinstance(subject, TensorSubject):
+        raise UsageError(f"--mlir writes rules on tensors, and {options.model} is none; see ilaverify list rule")
+    try:
+        print(text_of_rule(subject.rule), end="")
+    except NoFunction as error:
+        raise UsageError(f"{options.model} cannot be written as MLIR: {error}") from error
     return EXIT_PROVED
 
 

@@ -80,6 +80,9 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument("--json", action="store_true", help="machine-readable output")
     for name, what in REPORTS.items():
         parser.add_argument(f"--{name}", type=place, metavar="FILE", help=f"write {what}")
+    parser.add_argument(
+        "--rules", type=place, metavar="FILE.mlir", help="write the proved pairs as rules on tensors, to be proved as such"
+    )
     parser.set_defaults(run=_tv, recheck=False, trust=None)
 
 
@@ -117,6 +120,7 @@ def _tv(options: argparse.Namespace) -> int:
     try:
         if failure is None:
             cli_prove.write_reports(outcomes, options, written, cli_report.PageInputs())
+            outcomes = _with_rules(claims, outcomes, options.rules, written)
     except OSError as error:
         failure = error
     if options.json:
@@ -138,7 +142,9 @@ def _tv(options: argparse.Namespace) -> int:
 def _check_places(options: argparse.Namespace) -> None:
     if options.directory is not None:
         require_writable("-o", options.directory, directory=True)
-    for name in REPORTS:
+    if options.rules is not None and options.rules.suffix != ".mlir":
+        raise UsageError(f"--rules must name a file with the suffix .mlir, by which it is known later, not {options.rules}")
+    for name in (*REPORTS, "rules"):
         path: Path | None = getattr(options, name)
         if path is not None:
             require_writable(f"--{name}", path)
@@ -196,3 +202,22 @@ def _with_first_wrong(claims: Claims, outcomes: Sequence[ProofOutcome]) -> list[
             outcome = replace(outcome, notes=(*outcome.notes, f"this is the first wrong step of {outcome.file}"))
         result.append(outcome)
     return result
+
+
+def _with_rules(
+    claims: Claims, outcomes: Sequence[ProofOutcome], path: Path | None, written: list[Path]
+) -> list[ProofOutcome]:
+    """Writes a file with what is proved as rules; the outcomes, with notes which are among them, and why others not."""
+    if path is None:
+        return list(outcomes)
+    from ilaverify.translation import pairs_as_rules
+    from reports.certificate import write_atomically
+
+    proved = [o.name for o in outcomes if o.status == "PROVED"]
+    text, names, reasons = pairs_as_rules({name: claims.entries[name] for name in proved})
+    if names:
+        write_atomically(path, text)
+        written.append(path)
+    notes = {name: f"ilaverify rule {rule} --module {path} proves it as a rule" for name, rule in names.items()}
+    notes |= {name: f"it is no rule on tensors: {reason}" for name, reason in reasons.items()}
+    return [replace(o, notes=(*o.notes, notes[o.name])) if o.name in notes else o for o in outcomes]

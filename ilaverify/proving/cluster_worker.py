@@ -119,9 +119,9 @@ def _serve(connection: Connection, modules: Sequence[str]) -> None:
 
 
 def _answers(connection: Connection, modules: Sequence[str]) -> Iterator[str]:
-    from ila_lang.extensions import use_module
     from ilaverify.catalogue import all_entries
     from ilaverify.identity import environment, is_unchanged, read_provers, sources_stamp
+    from ilaverify.modules import use_module
 
     stamp = sources_stamp()
     problem, ready = "", False

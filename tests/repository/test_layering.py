@@ -104,6 +104,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "rewrites.targets.flexasr": set(),
     "rewrites.targets.hlscnn": set(),
     "rewrites.targets.vta": set(),
+    "rewrites.rules.mlir": set(),
     "rewrites.rules.scalar": set(),
     "rewrites.rules.tensor": set(),
     "smt_encodings.solvers": set(),

@@ -14,6 +14,7 @@ from rewrites.compiler.graph_rules.definitions import definitions as named_defin
 from rewrites.compiler.graph_rules.tensor_rewrites import Constants, claims_of, rewrites_of, unfit
 from rewrites.egraph import Rule
 from rewrites.egraph.rewrite import Rewrite
+from rewrites.rules.rule_set import applied_rules
 from smt_encodings.claims import Equality
 
 from .backend import Backend
@@ -138,6 +139,8 @@ def _places(backends: Sequence[Backend], flexible: bool) -> dict[tuple[TensorRul
     for backend in backends:
         for rule, place in (backend.flexible if flexible else backend.exact).items():
             by_rule.setdefault((rule, place is not None and place.backwards), {})[place] = None
+    for rule in applied_rules() if flexible else ():
+        by_rule.setdefault((rule, False), {})[None] = None
     return {key: () if None in places else tuple(p for p in places if p) for key, places in by_rule.items()}
 
 

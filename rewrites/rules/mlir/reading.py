@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from chc.tensor_rules.rule import TensorRule
 from ir_semantics.mlir import ir
@@ -181,9 +180,6 @@ def _parts(condition: Condition) -> Sequence[Condition]:
     return condition.parts if isinstance(condition, All) else (condition,)
 
 
-# -- files ---------------------------------------------------------------------------------------------------
-
-
 def rules_of(module: ir.Module, name: str) -> list[TensorRule]:
     """The rules of a file's module, by the names of modules inside of it; ``name`` is that of one without a name.
 
@@ -203,8 +199,3 @@ def _rules(operations: Sequence[ir.Operation], name: str) -> Iterator[TensorRule
         if operation.name == "builtin.module":
             for block in operation.regions[0].blocks:
                 yield from _rules(block.operations, operation.symbol or name)
-
-
-def name_of(path: Path) -> str:
-    """The name of a rule whose module has none."""
-    return path.stem.replace("_", " ")
