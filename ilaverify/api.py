@@ -20,6 +20,7 @@ from ila_lang.mapping import TensorMapping
 from .catalogue import all_entries, find_campaign, find_mapping, find_simulator, find_subject, mappings
 from .checking import SOLVERS, Checked, check_file, check_model, files_in, require_readable
 from .errors import UsageError
+from .modules import use_module as use_named
 from .parameters import Kind, checked, instance
 from .places import require_apart
 
@@ -220,4 +221,4 @@ def use_module(name: str) -> None:
     """Makes all functions know what a module, or a file of rules in MLIR, offers; the current folder is searched for
     modules after all others.
     """
-    modules.use_module(name)
+    use_named(name)

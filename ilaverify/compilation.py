@@ -42,7 +42,6 @@ from rewrites.compiler.offload.backend import Backend
 from rewrites.compiler.offload.compiler import Offloaded, offload
 from rewrites.compiler.offload.rule_sets import is_rule_of
 from rewrites.compiler.offload.settings import Settings
-
 from rewrites.rules.rule_set import applied_rules
 
 from .catalogue import find_backends

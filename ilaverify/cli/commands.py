@@ -128,8 +128,8 @@ def parser_of_commands() -> argparse.ArgumentParser:
             action="append",
             default=[],
             metavar="PKG",
-            help="use the targets, rules, methods and front ends of a Python module that is not installed, or the rules "
-            "of a file FILE.mlir",
+            help="use the targets, rules, methods and front ends of a Python module that is not installed, or the "
+            "rules of a file FILE.mlir",
         )
     for verb in (listing, mapping):
         verb.add_argument("--json", action="store_true", help="machine-readable output")

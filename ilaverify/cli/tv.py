@@ -81,7 +81,10 @@ def add_parser(verbs: Any) -> None:
     for name, what in REPORTS.items():
         parser.add_argument(f"--{name}", type=place, metavar="FILE", help=f"write {what}")
     parser.add_argument(
-        "--rules", type=place, metavar="FILE.mlir", help="write the proved pairs as rules on tensors, to be proved as such"
+        "--rules",
+        type=place,
+        metavar="FILE.mlir",
+        help="write proved pairs as rules on tensors, to be proved as such",
     )
     parser.set_defaults(run=_tv, recheck=False, trust=None)
 
@@ -143,7 +146,7 @@ def _check_places(options: argparse.Namespace) -> None:
     if options.directory is not None:
         require_writable("-o", options.directory, directory=True)
     if options.rules is not None and options.rules.suffix != ".mlir":
-        raise UsageError(f"--rules must name a file with the suffix .mlir, by which it is known later, not {options.rules}")
+        raise UsageError(f"--rules must name a file with the suffix .mlir, which --module takes, not {options.rules}")
     for name in (*REPORTS, "rules"):
         path: Path | None = getattr(options, name)
         if path is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from typing import TypeAlias
 
 from ir_semantics.mlir import ir
 from ir_semantics.mlir.constants import dense
@@ -42,6 +43,7 @@ class Builder:
         operands: Sequence[ir.Value],
         result: ir.Type | None,
         region: ir.Region | None = None,
+        /,
         **properties: ir.Attribute,
     ) -> ir.Value:
         """An operation with at most one result, which is returned."""
@@ -124,7 +126,11 @@ class Builder:
         return self.scalar(term.op, [self.elementwise(a, operands, shape) for a in term.args])
 
 
-def region(types: Sequence[ir.Type], terminator: str, build: Callable[[Builder, Sequence[ir.Value]], ir.Value]) -> ir.Region:
+Body: TypeAlias = Callable[[Builder, Sequence[ir.Value]], ir.Value]
+"""Writes what a block computes of its arguments, and returns what it yields."""
+
+
+def region(types: Sequence[ir.Type], terminator: str, build: Body) -> ir.Region:
     """A region of one block, which yields what is built of its arguments."""
     arguments, inner = [ir.Value(t, "") for t in types], Builder({})
     result = build(inner, arguments)

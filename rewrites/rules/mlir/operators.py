@@ -224,7 +224,7 @@ def _generic(step: Step) -> Value:
     iterators = step.call.attribute("iterator_types")
     step.call.attribute("operandSegmentSizes")
     if not isinstance(iterators, ir.ArrayAttribute) or any("parallel" not in str(e) for e in iterators.elements):
-        raise step.fail("loops must be parallel; name reductions by --linalg-specialize-generic-ops, if they have names")
+        raise step.fail("loops must be parallel; --linalg-specialize-generic-ops names reductions that have names")
     return _loops(step, step.call.maps("indexing_maps"))
 
 
@@ -351,7 +351,8 @@ def _require_products(step: Step) -> None:
 
 def _conv(step: Step) -> Value:
     _require_products(step)
-    return _fitting(step, conv(step.tensor(0), step.tensor(1), **_windows(step)))
+    strides, dilations = _windows(step)
+    return _fitting(step, conv(step.tensor(0), step.tensor(1), strides=strides, dilations=dilations))
 
 
 def _max_pool(step: Step) -> Value:
@@ -359,13 +360,15 @@ def _max_pool(step: Step) -> Value:
     if term not in (apply("maximum", _SUM, _A), apply("maximum", _A, _SUM)):
         raise step.fail("the region must be a maximum")
     require_start(step, 2, "maximum")
-    return _fitting(step, max_pool(step.tensor(0), list(step.shape(1)), **_windows(step)))
+    strides, dilations = _windows(step)
+    return _fitting(step, max_pool(step.tensor(0), step.shape(1), strides=strides, dilations=dilations))
 
 
-def _windows(step: Step) -> dict[str, list[Index | int]]:
+def _windows(step: Step) -> tuple[list[int], list[int]]:
+    """Strides and dilations."""
     step.call.attribute("operandSegmentSizes")
     rank = step.tensor(0).rank - 2
-    return {name: list(step.call.wholes(name, [1] * rank)) for name in ("strides", "dilations")}
+    return step.call.wholes("strides", [1] * rank), step.call.wholes("dilations", [1] * rank)
 
 
 def _fitting(step: Step, result: Tensor) -> Tensor:

@@ -5,7 +5,8 @@ one block of operators that tensor terms have.  Each ``?`` of an argument and ea
 What makes the left function's behaviour defined is the rule's domain, as far as terms are not well formed without it.
 
 The rule is a claim of its own, about the terms, and is proved as such: nothing is taken over from a proof about the
-functions.
+functions.  They say the same but for signs of zeros that are sums: MLIR's sums must start with +0.0 here, those of
+terms start with their first element.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from ir_semantics.mlir.semantics.arguments import block_of
 from ir_semantics.mlir.semantics.function import require_known_attributes
 from ir_semantics.mlir.semantics.values import NotCovered
 from ir_semantics.tensors.conditions import TRUE, All, Condition, IsZero, both, equal, le, substitute_condition
-from ir_semantics.tensors.index import Index, index, size
+from ir_semantics.tensors.index import Index, size
 from ir_semantics.tensors.terms import Tensor, input_, well_formed
 from smt_encodings.claims import Equality
 
@@ -145,7 +146,8 @@ def _count_of_sizes(function: ir.Operation) -> int:
 
 def _stated(function: ir.Operation, sizes: Sequence[Index]) -> tuple[Equality, Condition]:
     """What the attributes of the left function say."""
-    equality, domain = Equality.BIT_EXACT, TRUE
+    equality: Equality = Equality.BIT_EXACT
+    domain: Condition = TRUE
     for name, value in function.attributes.items():
         match name, value:
             case ("ilaverify.equality", ir.StringAttribute(value=text)) if text in _NOTIONS:

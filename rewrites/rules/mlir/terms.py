@@ -11,7 +11,7 @@ from ir_semantics.tensors.index import index
 from ir_semantics.tensors.operators import pad
 from ir_semantics.tensors.terms import Tensor
 
-from .builder import F32, INDEX, Builder, NoFunction, dense_integers, integers, region, tensor_type
+from .builder import F32, I64, INDEX, Builder, NoFunction, dense_integers, integers, region, tensor_type
 from .operators import STARTS
 
 Writer: TypeAlias = Callable[[Builder, Tensor, Sequence[ir.Value], Mapping[str, Any]], ir.Value]
@@ -63,14 +63,15 @@ def _slice(b: Builder, x: Tensor, operands: Sequence[ir.Value], values: Mapping[
     if any(n.constant is None for n in strides):
         raise NoFunction("a stride that is no constant has no place in a rule from MLIR")
     groups = [b.mixed(numbers) for numbers in (starts, x.shape, strides)]
-    named = dict(zip(("static_offsets", "static_sizes", "static_strides"), (integers(s) for s, _ in groups), strict=True))
+    names = ("static_offsets", "static_sizes", "static_strides")
+    named = {name: integers(static) for name, (static, _) in zip(names, groups, strict=True)}
     counts = integers([1, *(len(dynamic) for _, dynamic in groups)], 32)
     parts = [operands[0], *(value for _, dynamic in groups for value in dynamic)]
     return b.add("tensor.extract_slice", parts, tensor_type(x.shape), operandSegmentSizes=counts, **named)
 
 
 def _concat(b: Builder, x: Tensor, operands: Sequence[ir.Value], values: Mapping[str, Any]) -> ir.Value:
-    return b.add("tensor.concat", operands, tensor_type(x.shape), dim=ir.IntegerAttribute(values["axis"], ir.IntegerType(64)))
+    return b.add("tensor.concat", operands, tensor_type(x.shape), dim=ir.IntegerAttribute(values["axis"], I64))
 
 
 def _reshape(b: Builder, x: Tensor, operands: Sequence[ir.Value], values: Mapping[str, Any]) -> ir.Value:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from ir_semantics.mlir.semantics.tosa.elementwise import EXTREMES, PLAIN, ignores_nan
-from ir_semantics.scalars.terms import Scalar, apply, clamp, variable
+from ir_semantics.scalars.terms import Scalar, apply, maximum, minimum, variable
 from ir_semantics.tensors.index import Index, index, product
 from ir_semantics.tensors.operators import broadcast, concat, pad, reshape, reverse, slice_, transpose
 from ir_semantics.tensors.reductions import matmul, reduce
@@ -81,7 +81,7 @@ def _clamp(step: Step) -> Scalar:
         step.call.attribute(other)
     if ignores_nan(step.call):
         raise step.fail("NaNs must not be passed over")
-    return clamp(_X, low, high)  # type: ignore[arg-type]
+    return minimum(maximum(_X, low), high)
 
 
 def _reshape(step: Step) -> Value:

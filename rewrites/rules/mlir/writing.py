@@ -34,7 +34,8 @@ def text_of_rule(rule: TensorRule) -> str:
         attributes[EQUALITY] = ir.StringAttribute(rule.equality.value)
     inside = ir.Region([ir.Block([], [replace(left, attributes=attributes), right])])
     named: dict[str, ir.Attribute] = {"sym_name": ir.StringAttribute(rule.name)}
-    return text_of(ir.Module((ir.Operation("builtin.module", (), (), named, (inside,), (), NOWHERE, frozenset(named)),)))
+    module = ir.Operation("builtin.module", (), (), named, (inside,), (), NOWHERE, frozenset(named))
+    return text_of(ir.Module((module,)))
 
 
 class _Sizes:
@@ -42,7 +43,8 @@ class _Sizes:
 
     def __init__(self, rule: TensorRule) -> None:
         self.inputs = list(rule.inputs.items())
-        dynamic = [(k, d, n) for k, (_, x) in enumerate(self.inputs) for d, n in enumerate(x.shape) if n.constant is None]
+        every = [(k, d, n) for k, (_, x) in enumerate(self.inputs) for d, n in enumerate(x.shape)]
+        dynamic = [(k, d, n) for k, d, n in every if n.constant is None]
         self.of_arguments = [n for _, _, n in dynamic]
         self.dimensions = {n.variable: (k, d) for k, d, n in reversed(dynamic) if n.variable is not None}
         self.others = [name for name in rule.sizes if name not in self.dimensions]
@@ -70,7 +72,7 @@ class _Sizes:
 
     def constraints(self, domain: Condition) -> list[tuple[Expression, bool]]:
         """What sizes must satisfy: expressions that are 0 (with True), or at least 0."""
-        found = []
+        found: list[tuple[Expression, bool]] = []
         for k, value in enumerate(self.of_arguments):
             if value in self.all[:k] or value.variable is None:  # else this is where the size comes from
                 found.append((Binary("+", Dimension(k), self.affine(-value)), True))
