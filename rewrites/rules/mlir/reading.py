@@ -29,7 +29,7 @@ from . import operators, tosa
 from .operators import index_of
 from .steps import Step, Value
 
-DOMAIN, EQUALITY = "ilaverify.domain", "ilaverify.equality"
+DOMAIN, EQUALITY = "rule.domain", "rule.equality"
 """Attributes of the left function: a condition on sizes, and what equal means."""
 _OPERATORS = {**operators.OPERATORS, **tosa.OPERATORS}
 _FLOATS = ("f16", "bf16", "f32", "f64")
@@ -150,12 +150,12 @@ def _stated(function: ir.Operation, sizes: Sequence[Index]) -> tuple[Equality, C
     domain: Condition = TRUE
     for name, value in function.attributes.items():
         match name, value:
-            case ("ilaverify.equality", ir.StringAttribute(value=text)) if text in _NOTIONS:
+            case ("rule.equality", ir.StringAttribute(value=text)) if text in _NOTIONS:
                 equality = _NOTIONS[text]
-            case ("ilaverify.domain", IntegerSet(symbols=0)) if value.dimensions == len(sizes):
+            case ("rule.domain", IntegerSet(symbols=0)) if value.dimensions == len(sizes):
                 parts = [(index_of(e, sizes), is_equality) for e, is_equality in value.constraints]
                 domain = both(*(equal(v, 0) if is_equality else le(0, v) for v, is_equality in parts))
-            case _ if name.startswith("ilaverify."):
+            case _ if name.startswith("rule."):
                 why = (
                     f"the attribute {name} must be {DOMAIN}, an affine set with {len(sizes)} dimensions (one for each "
                     f"? and each index of the arguments), or {EQUALITY}, one of {', '.join(_NOTIONS)}"

@@ -130,7 +130,7 @@ def test_a_wrong_twin_is_refuted_and_not_used(folder: Path, capsys: pytest.Captu
 def test_bad_files_of_rules(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("pair.mlir").write_text(BEFORE)
     Path("half.mlir").write_text(BEFORE.replace('"sums"', '"left"'))
-    unknown = "ilaverify.domain = affine_set<(d0) : (d0 >= 0)>"
+    unknown = "rule.domain = affine_set<(d0) : (d0 >= 0)>"
     Path("domain.mlir").write_text(
         BEFORE.replace('"sums"', '"left"').replace("}) : () -> ()", f"}}) {{{unknown}}} : () -> ()", 1)
         + AFTER.replace('"sums"', '"right"')
@@ -140,8 +140,8 @@ def test_bad_files_of_rules(folder: Path, capsys: pytest.CaptureFixture[str]) ->
         "absent.mlir": "absent.mlir: an MLIR file must be a readable file: No such file or directory",
         "pair.mlir": "pair.mlir must have a module with the functions @left and @right; it has none",
         "half.mlir": "half.mlir:2:3: func.func: a rule must have two functions, @left and @right",
-        "domain.mlir": "domain.mlir:2:3: func.func: the attribute ilaverify.domain must be ilaverify.domain, an affine "
-        "set with 4 dimensions (one for each ? and each index of the arguments), or ilaverify.equality, one of bit_exact, ",
+        "domain.mlir": "domain.mlir:2:3: func.func: the attribute rule.domain must be rule.domain, an affine "
+        "set with 4 dimensions (one for each ? and each index of the arguments), or rule.equality, one of ",
         "broken.mlir": "broken.mlir:1:13: ",
     }.items():
         code, _, err = run(capsys, "list", "rule", "--module", name)

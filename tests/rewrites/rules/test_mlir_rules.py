@@ -295,13 +295,11 @@ def test_the_right_function_must_not_require_more() -> None:
 def test_attributes_of_a_rule() -> None:
     rule = next(r for r in RULES if r.name == "batch normalisation folded with the mean left out")
     text = text_of_rule(rule)
-    assert 'ilaverify.equality = "over_reals"' in text and "ilaverify.domain = affine_set<" in text
+    assert 'rule.equality = "over_reals"' in text and "rule.domain = affine_set<" in text
     for wrong in ('"over_the_moon"', "1 : i64"):
         with pytest.raises(NotCovered) as error:
             rules_of(read(text.replace('"over_reals"', wrong)), "")
-        assert error.value.why.startswith(
-            "the attribute ilaverify.equality must be ilaverify.domain, an affine set with"
-        )
+        assert error.value.why.startswith("the attribute rule.equality must be rule.domain, an affine set with")
 
 
 def test_rules_that_cannot_be_written() -> None:
