@@ -15,6 +15,7 @@ from ila_lang.mapping import TensorMapping
 from .arithmetic.exact import equal, less, number_of, product
 from .horn.align import align
 from .horn.systems import ACCUMULATED_ONCE, READ_FIRST, WRITTEN_ONCE, Nest, Track
+from .memory.cases import in_cases
 from .memory.contexts import Context, in_range
 from .memory.indirect_addressing import IndirectAddressing
 from .memory.layout import Definition, Layout
@@ -44,8 +45,10 @@ def prove_by_dataflow(proof: Proof) -> None:
     of_sizes = Samples(tuple(mapping.parameters.values()), (), sizes_of(mapping))
     sizes = Context(proof, proof.domain, (), of_sizes, "domain")
     sides = []
+    rows = dict.fromkeys(samples.sizes(row) for row in samples.rows)
+    shapes = [dict(zip(mapping.parameters, row, strict=True)) for row in rows]
     for prefix, fragment in ((device_name(mapping), mapping.device), ("ir", mapping.ir)):
-        schedule = schedule_of(fragment, dict(zip(mapping.parameters, samples.rows[0], strict=False)))
+        schedule = schedule_of(fragment, shapes)
         for number, (text, condition) in enumerate(dict.fromkeys(schedule.requires), 1):
             meaning = "what decoding relies on holds for all sizes"
             sizes.theorem(f"{prefix}: decoding", f"{number}: {text}", condition, meaning)
@@ -53,6 +56,18 @@ def prove_by_dataflow(proof: Proof) -> None:
         IndirectAddressing(sides[-1]).resolve()
     device, ir = sides
     _covers(sizes, context)
+    together: dict[Write, Nest] = {}
+
+    def compare(case: Context, _: str) -> None:
+        together.update(_output(proof, sizes, case, device, ir))
+
+    in_cases(context, "", compare)
+    _track_writes(proof, sides, together)
+
+
+def _output(proof: Proof, sizes: Context, context: Context, device: Values, ir: Values) -> dict[Write, Nest]:
+    """Proves that an output cell is equal on both sides, in a context; gives the writes that are in lock-step."""
+    mapping = proof.mapping
     index = mapping.output_index(mapping.row_at, mapping.column_at)
     outputs = mapping.device.tensor(mapping.output[0]), mapping.ir.tensor(mapping.output[1])
     on_ir = ir.copied(context, outputs[1], index)
@@ -63,9 +78,8 @@ def prove_by_dataflow(proof: Proof) -> None:
         for case in cases:
             name = f"the output{f', {case.name}' if case.name else ''}"
             equivalence.values(case, name, device.after(case, outputs[0], index), ir.after(case, outputs[1], index))
-        _track_writes(proof, sides, {})
-        return
-    goals = Goals([Goal("the output", cell, on_device.write, on_device.at, on_ir.write, on_ir.at)])
+        return {}
+    goals = Goals([Goal("the output", context.ranges, on_device.write, on_device.at, on_ir.write, on_ir.at)])
     for side, definition in ((device, on_device), (ir, on_ir)):
         if mapping.recurrent and definition.write.loops:
             side.time = definition.write.place[0], definition.write.counters[0]
@@ -81,7 +95,7 @@ def prove_by_dataflow(proof: Proof) -> None:
             ]
             equivalence.values(case, name, *values)
         together |= _in_lock_step(sizes, contexts.around(goal), goal, device, ir)
-    _track_writes(proof, sides, together)
+    return together
 
 
 def _track_writes(proof: Proof, sides: Sequence[Values], together: Mapping[Write, Nest]) -> None:
@@ -192,7 +206,8 @@ def _cases(context: Context, ir: Values, definition: Definition | None) -> list[
             for outcome in (condition, ~condition):
                 split.append(case.where(outcome, f"case {len(split) + 1}"))
         cases = split
-    return [replace(case, name=f"case {k}") for k, case in enumerate(cases, 1)] if len(cases) > 1 else cases
+    around = f"{context.name}, " if context.name else ""
+    return [replace(c, name=f"{around}case {k}") for k, c in enumerate(cases, 1)] if len(cases) > 1 else cases
 
 
 def device_name(mapping: TensorMapping) -> str:

@@ -54,7 +54,9 @@ class Context:
     now: Expr | None = None
     """The coordinate that counts timesteps, where values of earlier ones are known by induction."""
     outer: Context | None = None
-    """The context of which this one is an iteration of loops; what holds there holds here."""
+    """The context of which this one is an iteration of loops, or a case; what holds there holds here."""
+    is_case: bool = False
+    """Whether this is a case of the context around it, by a further condition."""
     conditions: tuple[Expr, ...] = ()
     """Conditions over coordinates by which choices are made here; those of programs are compared with them."""
 
@@ -68,19 +70,22 @@ class Context:
         if not samples.rows:
             raise Unsupported(f"{name} has no iteration at any sample")
         ranges = (*self.ranges, *loops)
-        return replace(self, encoding=encoding, ranges=ranges, samples=samples, name=name, outer=self)
+        return replace(self, encoding=encoding, ranges=ranges, samples=samples, name=name, outer=self, is_case=False)
 
     def within(self, other: Context) -> bool:
-        """Whether what holds in another context holds here: it is this one, or this is an iteration of loops in it."""
+        """Whether what holds in another context holds here: it is this one, or this is an iteration or a case of it."""
         context: Context | None = self
         while context is not None and context.encoding is not other.encoding:
             context = context.outer
         return context is not None
 
     def outward(self, last: Context | None = None) -> list[Context]:
-        """This context and those around it, outwards, up to the last one."""
+        """This context and those around it, outwards, up to the last one, or to one that is a case.
+
+        What has one value further out may have another reaching definition in each case.
+        """
         around = [self]
-        while around[-1] is not last and around[-1].outer is not None:
+        while around[-1] is not last and not around[-1].is_case and around[-1].outer is not None:
             around.append(around[-1].outer)
         return around
 
@@ -96,6 +101,8 @@ class Context:
         for variable in variables_of(*terms):
             if variable not in sizes:
                 context = own.get(variable, symbols.get(variable))
+                if context is not None and context not in around and self.within(context):
+                    continue  # it has its value beyond the case
                 if context is None or context not in around:
                     raise Unsupported(f"the result depends on {plain(variable.name)}, which has no value here")
                 deepest = min(deepest, around.index(context))
@@ -109,7 +116,7 @@ class Context:
         samples = self.samples.where(condition)
         if not samples.rows:
             raise Unsupported(f"no sample satisfies the condition of {name}")
-        return replace(self, encoding=encoding, samples=samples, name=name, outer=None)
+        return replace(self, encoding=encoding, samples=samples, name=name, outer=self, is_case=True)
 
     def theorem(self, group: str, name: str, goal: Expr, meaning: str) -> None:
         """Proves ``goal`` for all sizes, coordinates and counters of the context."""

@@ -24,6 +24,7 @@ from ila_lang import BvSort, Expr, free_variables, postorder, resize
 from smt_encodings.claims import Unsupported
 from smt_encodings.environment import plain
 
+from .cases import split
 from .contexts import Context, before
 from .kills import NoKill
 from .layout import Definition, Iteration, Layout, Reader
@@ -53,16 +54,19 @@ class ReachingDefinitions:
     ) -> Definition | None:
         """The reaching definition of ``reader``, just before ``point``; None if it is as before the program.
 
-        ``likely`` is an iteration that is tried first.
+        ``likely`` is an iteration that is tried first.  Raises Split where it differs between samples.
         """
         sampled = self.sampler.last(context.samples, memory, reader.cell(), point)
+        numbers = [None if s is None else s[0] for s in sampled]
+        if len(set(numbers)) > 1:
+            raise split(context, self.schedule, memory, numbers)
         self.count += 1
         name = f"{self.prefix} {plain(memory.name)}, {self.count}"
-        if sampled is None:
+        if numbers[0] is None:
             for write in self.schedule.writes_to(memory):
                 self._not_killed(context, name, write, reader, point, None)
             return None
-        write, iterations = sampled
+        write, iterations = self.schedule.writes[numbers[0]], [s[1] for s in sampled if s is not None]
         if context.samples.evaluate(likely) == iterations:
             at: Iteration = dict(zip(write.counters, likely, strict=True))
         else:

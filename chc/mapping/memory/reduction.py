@@ -12,9 +12,13 @@ of the cell.  The obligations that make it so, for all sizes:
 The address, the condition and all extents must not depend on the counters of the fold, so that all its iterations exist
 and write the cell.
 
-Where the value adds a sum of its own to the cell, both are one fold if it makes no difference whether the cell is added
-at the end or at the beginning: the value with nothing summed up is the cell, and a step of the sum may be done before
-or after the addition.  These are obligations about any numbers.
+A write may begin anew instead of going on: its value is that of a cell which a choice replaces by something else, such
+as 0, in the first iteration.  Then the fold begins with that, and what the cell held does not matter.  Obligations: the
+choice does so in the first iteration, and takes the cell in all later ones.
+
+Where the value is a sum that begins with the cell, both are one fold.  Where it adds a sum of its own to the cell, they
+are if it makes no difference whether the cell is added at the end or at the beginning: the value with nothing summed up
+is the cell, and a step of the sum may be done before or after the addition.  These are obligations about any numbers.
 """
 
 from __future__ import annotations
@@ -26,7 +30,8 @@ import pysmt.shortcuts as smt
 
 from chc.mapping.arithmetic.exact import equal, successor
 from chc.mapping.program.writes import Fold, Loops, Schedule, Write
-from ila_lang import Expr, free_variables, postorder, resize, substitute
+from ila_lang import Expr, any_of, compile_terms, free_variables, postorder, resize, substitute, true
+from ila_lang.language.expr import variables_of
 from smt_encodings.bits import BitEncoding
 from smt_encodings.claims import Unsupported
 from smt_encodings.discharge import decide
@@ -41,11 +46,27 @@ from .samples import Point
 
 @dataclass(frozen=True)
 class Reduction:
-    """A fold, and where the cell is read that it begins with."""
+    """A fold, and what it begins with: the cell of ``reader``, or ``begins``, a term of its write in that iteration."""
 
     fold: Fold
     reader: Reader
     start: Point
+    begins: Expr | None
+
+
+@dataclass(frozen=True)
+class _Update:
+    """How the value of a write depends on its own cell.
+
+    It is ``value``, with ``register`` for the cell if ``adds`` holds, and otherwise for ``begins``; where there is no
+    such choice, ``begins`` is None.  With ``sum`` it is a fold that begins with the register.
+    """
+
+    register: Expr
+    value: Expr
+    adds: Expr
+    begins: Expr | None
+    sum: Fold | None
 
 
 def reduction(side: ReachingDefinitions, context: Context, definition: Definition) -> Reduction | None:
@@ -54,10 +75,10 @@ def reduction(side: ReachingDefinitions, context: Context, definition: Definitio
     Raises Unsupported where it does in a way that is not described above.
     """
     write = definition.write
-    counters = _repeated(side, context, definition)
-    if not counters:
+    update = _update(side.schedule, write)
+    counters = _repeated(side, context, definition, update)
+    if update is None or not counters:
         return None
-    own = write.memory.load(write.address)
     name = f"{write.label} {side.schedule.writes.index(write)}, {side.numbered()}"
     loops = tuple(loop for loop in write.loops if loop[0] in counters)
     _require_independent(write, counters)
@@ -67,35 +88,90 @@ def reduction(side: ReachingDefinitions, context: Context, definition: Definitio
     reader = Reader(write.address, instance, first.at)
     _alone(context, side, name, definition, first, counters)
     side.not_killed(context, name, write, reader, Point(write.place, _at(definition)), first)
-    fold = _fold(side, name, write, own, loops)
-    return Reduction(fold, reader, Point(write.place, _at(first)))
+    if update.begins is not None:
+        _begins_anew(context, side, name, first, loops, update.adds)
+    fold = _fold(side, name, write, update, loops)
+    return Reduction(fold, reader, Point(write.place, _at(first)), update.begins)
+
+
+def _update(schedule: Schedule, write: Write) -> _Update | None:
+    """How a write updates the cell that it writes; None where it does not."""
+    own = write.memory.load(write.address)
+    register = fresh(f"cell.{plain(write.memory.name)}", own.sort)
+    added = schedule.folds.get(write.value)
+    whole = added.initial[0] if added is not None and _is_one_sum(schedule, write, added) else write.value
+    if not any(n is own for n in postorder([whole])):
+        return None
+    choices = [n for n in postorder([whole]) if n.op == "ite" and any(a is own for a in n.args[1:])]
+    value, adds, begins = substitute(whole, {own: register}), true, None
+    if len(choices) == 1:
+        condition, then, otherwise = choices[0].args
+        chosen = substitute(whole, {choices[0]: register})
+        known = {*write.counters, *schedule.fragment.parameters.values()}
+        if known.issuperset(variables_of(condition)) and not any(n is own for n in postorder([chosen, condition])):
+            adds, begins = (condition, otherwise) if then is own else (~condition, then)
+            value = chosen
+    if added is None or whole is write.value:
+        return _Update(register, value, adds, begins, None)
+    return _Update(register, value, adds, begins, added) if value is register else None
+
+
+def _is_one_sum(schedule: Schedule, write: Write, added: Fold) -> bool:
+    """Whether a fold that a write stores has one register, and reads what it does as the write would."""
+    terms = [*added.step, *added.initial]
+    return (
+        len(added.registers) == 1
+        and not any(n in schedule.folds or n in schedule.snapshots for n in postorder(terms))
+        and _one_moment(schedule, added.here, write, schedule.sources(*terms))
+    )
+
+
+def _begins_anew(
+    context: Context, side: ReachingDefinitions, name: str, first: Definition, loops: Loops, adds: Expr
+) -> None:
+    """The first iteration does not take what the cell held, and all later ones do."""
+    group, here = f"{side.prefix}: accumulation", {c: resize(t, c.width) for c, t in first.at.items()}
+    meaning = "the first iteration of the fold begins anew"
+    context.theorem(group, f"{name}: begins anew", ~substitute(adds, here), meaning)
+    names = {c: fresh(f"later.{plain(c.name)}", c.sort) for c, _ in loops}
+    iterations = tuple((names[c], substitute(e, here)) for c, e in loops)
+    inside = context.inside(iterations, f"{context.name}{', ' if context.name else ''}{name}")
+    later = any_of([c >= 1 for c in names.values()])
+    meaning = "all later iterations of the fold go on from the cell"
+    inside.theorem(group, f"{name}: goes on", later.implies(substitute(adds, here | names)), meaning)
 
 
 def scatters(side: ReachingDefinitions, context: Context, definition: Definition) -> bool:
     """Whether a write accumulates over counters that its address depends on, such as a row and a tap of a kernel."""
     used = set(free_variables(definition.write.address).values())
-    return any(c in used for c in _repeated(side, context, definition))
+    update = _update(side.schedule, definition.write)
+    return any(c in used for c in _repeated(side, context, definition, update))
 
 
 def _at(definition: Definition) -> tuple[Expr, ...]:
     return tuple(definition.at[c] for c in definition.write.counters)
 
 
-def _repeated(side: ReachingDefinitions, context: Context, definition: Definition) -> set[Expr]:
+def _repeated(side: ReachingDefinitions, context: Context, definition: Definition, update: _Update | None) -> set[Expr]:
     """The counters in which iterations that wrote the cell, and nothing else in between, differ, as samples tell.
 
-    None for a write whose value does not read the cell that it writes.
+    None for a write whose value does not read the cell that it writes; none before an iteration that begins anew.
     """
     write = definition.write
-    own = write.memory.load(write.address)
-    if not any(n is own for n in postorder([write.value])):
+    if update is None:
         return set()
     here = Reader(write.address, None, definition.at).cell()
     runs = side.sampler.runs(context.samples, write, here, Point(write.place, _at(definition)))
+    adds = compile_terms([*context.samples.parameters, *write.counters], [update.adds])
     counters: set[Expr] = set()
-    for run, values in zip(runs, context.samples.evaluate(_at(definition)), strict=True):
+    rows = zip(context.samples.rows, runs, context.samples.evaluate(_at(definition)), strict=True)
+    for row, run, last in rows:
+        later = last
         for earlier in run:
-            counters |= {c for c, a, b in zip(write.counters, earlier, values, strict=True) if a != b}
+            if not adds(*context.samples.sizes(row), *later)[0]:
+                break
+            counters |= {c for c, a, b in zip(write.counters, earlier, last, strict=True) if a != b}
+            later = earlier
     return counters
 
 
@@ -146,19 +222,23 @@ def _alone(
     )
 
 
-def _fold(side: ReachingDefinitions, name: str, write: Write, own: Expr, loops: Loops) -> Fold:
-    register = fresh(f"cell.{side.prefix}.{side.numbered()}", own.sort)
-    value = substitute(write.value, {own: register})
-    schedule = side.schedule
-    inner = {n for n in postorder([value]) if n in schedule.folds}
-    if len(inner) == 1:
-        (result,) = inner
-        added = schedule.folds[result]
+def _fold(side: ReachingDefinitions, name: str, write: Write, update: _Update, loops: Loops) -> Fold:
+    register, value = update.register, update.value
+    schedule, added, result = side.schedule, update.sum, None
+    if added is None:
+        inner = {n for n in postorder([value]) if n in schedule.folds}
+        if len(inner) == 1:
+            (result,) = inner
+            added = schedule.folds[result]
+    if added is not None:
         here = set(free_variables(*(e for _, e in added.loops)).values())
         fixed = not any(c in here for c, _ in loops)
-        if fixed and len(added.registers) == 1 and _one_fold(side, name, write, value, register, result):
+        if fixed and (result is None or _one_fold(side, name, write, value, register, result)):
             step = substitute(added.step[0], {added.registers[0]: register})
             loops, value = (*loops, *added.loops), step
+        elif result is None:
+            raise Unsupported(f"{write.label} adds sums up whose length depends on the iteration")
+    own = write.memory.load(write.address)
     return Fold(write, loops, (register,), (own,), (value,), (fresh(f"{register.name}.result", own.sort),))
 
 
@@ -166,9 +246,10 @@ def _one_fold(side: ReachingDefinitions, name: str, write: Write, value: Expr, r
     """Whether the cell may be added before the sum instead of after it; proved if so."""
     schedule = side.schedule
     added = schedule.folds[result]
-    if any(n in schedule.folds or n in schedule.snapshots for n in postorder([*added.step, *added.initial])):
-        return False
-    if not _one_moment(schedule, added.here, write, schedule.sources(value, *added.step, *added.initial)):
+    terms = (value, *added.step, *added.initial)
+    if not _is_one_sum(schedule, write, added) or not _one_moment(
+        schedule, added.here, write, schedule.sources(*terms)
+    ):
         return False
     (carried,), (step,), (start,) = added.registers, added.step, added.initial
     anything = fresh("any.sum", result.sort)

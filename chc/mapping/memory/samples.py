@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -144,26 +143,15 @@ class Sampler:
 
     def last(
         self, samples: Samples, memory: Expr, address: Expr, point: Point
-    ) -> tuple[Write, list[tuple[int, ...]]] | None:
-        """The write that wrote a cell last before a point, and its iteration at each sample; None if there is none.
+    ) -> list[tuple[int, tuple[int, ...]] | None]:
+        """The number of the write that wrote a cell last before a point, and its iteration, at each sample.
 
-        Raises Unsupported where samples disagree on which write it is.
+        None where there is none.
         """
         if not self.schedule.writes_to(memory):
-            return None
+            return [None for _ in samples.rows]
         before = self._before(samples, memory, address, point)
-        instances = [earlier[position - 1][1:] if position else None for earlier, position in before]
-        numbers = list(dict.fromkeys(f[0] if f else None for f in instances))
-        if len(numbers) > 1:
-            labels = Counter("no write" if n is None else self.schedule.writes[n].label for n in numbers)
-            which = ", ".join(label if count == 1 else f"{label} ({count} writes)" for label, count in labels.items())
-            raise Unsupported(
-                f"which write gives a cell of {memory.name} its value differs between sizes or places: {which}; "
-                "it must be the same one everywhere, such as one store in a loop over all cells"
-            )
-        if numbers[0] is None:
-            return None
-        return self.schedule.writes[numbers[0]], [f[1] for f in instances if f is not None]
+        return [earlier[position - 1][1:] if position else None for earlier, position in before]
 
     def meeting(self, samples: Samples, write: Write, address: Expr) -> list[tuple[int, ...]]:
         """The one iteration of a write that writes a cell, whenever that is, at each sample.
@@ -340,6 +328,7 @@ def candidates(
     pairs = [(a * e + b, f) for a in atoms for b, e, f in zip(atoms, extents, extents, strict=True) if a is not b]
     terms += [p for p, _ in pairs]
     terms += [p * e + c for p, _ in pairs for c, e in zip(atoms, extents, strict=True)]
+    terms += [a + 1 for a in atoms]  # a peeled loop, which begins at 1
     terms = list(dict.fromkeys(terms))[:MOST_CANDIDATES]
     table: dict[tuple[int, ...], Expr] = {}
     for term, values in zip(terms, zip(*samples.evaluate(terms), strict=True), strict=True):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from chc.mapping.arithmetic.exact import less
 from chc.mapping.program.statements import variable_text
@@ -42,7 +42,8 @@ class FoldUse:
     """A fold at one iteration of the loops around it.
 
     ``inner`` are counters of folds around it, ``carried`` what their registers hold there, and ``initial`` the values
-    it begins with.
+    it begins with.  With ``part`` it is not whole: its outermost loop begins at the first of both, and runs as often as
+    the second says.
     """
 
     fold: Fold
@@ -52,12 +53,14 @@ class FoldUse:
     initial: tuple[Expr, ...]
     symbols: tuple[Expr, ...]
     context: Context
+    part: tuple[Expr, Expr] | None = None
 
     @property
     def loops(self) -> Loops:
-        """Counters and extents, the latter over the coordinates of the context."""
+        """Counters and extents, the latter over the coordinates of the context; counters begin at 0 in a part, too."""
         here = _narrow(self.at)
-        return tuple((c, substitute(e, here)) for c, e in self.fold.loops)
+        loops = tuple((c, substitute(e, here)) for c, e in self.fold.loops)
+        return loops if self.part is None else ((loops[0][0], self.part[1]), *loops[1:])
 
     @property
     def count(self) -> int:
@@ -169,7 +172,10 @@ class Values:
         reduced = reduction(self.definitions, context, definition)
         if reduced is None:
             return self.term(context, write, definition.at, (), write.value)
-        initial = self._cell(context, write.memory, reduced.reader, reduced.start)
+        if reduced.begins is None:
+            initial = self._cell(context, write.memory, reduced.reader, reduced.start)
+        else:
+            initial = self.term(context, write, reduced.reader.at, (), reduced.begins)
         symbols = self._symbols(context, reduced.fold)
         return self._use(FoldUse(reduced.fold, definition.at, (), {}, (initial,), symbols, context))
 
@@ -356,6 +362,22 @@ class Values:
         self.folds |= dict.fromkeys(use.symbols, use)
         return use.symbols[0]
 
+    def in_parts(self, use: FoldUse, length: Expr) -> FoldUse:
+        """The rest of a fold that begins with the result of its first ``length`` iterations of the outermost loop.
+
+        There must be as many.  Both have the same result: a loop may be interrupted.
+        """
+        extent = use.loops[0][1]
+        begin = const(0, 32) if use.part is None else use.part[0]
+        first = replace(
+            use,
+            symbols=self._symbols(use.context, use.fold),
+            part=(begin, resize(length, extent.width)),
+        )
+        self._use(first)
+        rest = (resize(begin, 32) + resize(length, 32), extent - resize(length, extent.width))
+        return replace(use, initial=first.symbols, part=rest)
+
     def _around(self, fold: Fold, inner: Loops) -> Loops:
         """Those of the loops around the use of a fold that it depends on."""
         names = self.definitions.schedule.names(fold)
@@ -384,6 +406,9 @@ class Values:
                 self.symbols.setdefault(register, context)
         own = set(use.fold.here.counters)  # a fold in memory has loops of the write itself
         inner = (*use.inner, *(loop for loop in use.fold.loops if loop[0] not in own))
+        if use.part is not None:
+            (counter, _), *_ = use.fold.loops
+            at = {**at, counter: resize(at[counter], 32) + resize(use.part[0], 32)}
         everywhere = {**use.at, **at}
         carried = {**use.carried, **dict(zip(use.fold.registers, registers, strict=True))}
         return tuple(self.term(context, use.fold.here, everywhere, inner, t, carried) for t in use.fold.step)

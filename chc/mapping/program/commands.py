@@ -11,18 +11,22 @@ decoded for each value, and the results must be the instances of one form.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ila_lang import (
     BOOL,
     Command,
     Expr,
     Fragment,
+    Ila,
+    Instruction,
     Kernel,
     MemSort,
     Store,
     all_of,
+    any_of,
     bv,
     compile_terms,
     const,
@@ -35,16 +39,19 @@ from ila_lang import (
 )
 from ila_lang.interpreter.machine import store_plan
 from ila_lang.language.build import coerce
-from ila_lang.language.expr import bv_const, rebuild, resize
+from ila_lang.language.expr import bv_const, rebuild, resize, variables_of
 from smt_encodings.claims import Unsupported
 from smt_encodings.environment import fresh
+
+from .writes import Loops, Write
 
 
 @dataclass(frozen=True)
 class Decoded:
     """What a command does: stores, scalar updates, and the kernel it starts under a condition (None if none).
 
-    ``selected`` is the condition under which it does that: true, or what has to be proved.
+    ``selected`` is the condition under which it does that: true, or what has to be proved.  Where iterations of loops
+    choose the instruction, it does that in those in which ``condition`` holds.
     """
 
     stores: list[Store]
@@ -52,6 +59,7 @@ class Decoded:
     kernel: Kernel | None = None
     guard: Expr = true
     selected: Expr = true
+    condition: Expr = true
 
 
 def start_values(fragment: Fragment) -> dict[Expr, Expr]:
@@ -84,14 +92,8 @@ def decode(
     decodes it at the sample ``sizes``: that it does, and no other, is then the condition ``selected``.
     """
     ila = fragment.ila
-    operands = dict(command.inputs)
-    inputs = {v: operands.get(n, const(0, v.width) if v.sort != BOOL else ~(v == v)) for n, v in ila.inputs.items()}
-    known = {**scalars, **inputs}
-    chosen_by = known if not case else {k: substitute(v, case) for k, v in known.items()}
-    instructions = list(ila.instructions.values())
-    decoded = substitute_all([*(i.decode for i in instructions), ila.valid], chosen_by)
-    valid = decoded.pop()
-    conditions = {i.name: c for i, c in zip(instructions, decoded, strict=True)}
+    known = _known(fragment, command, scalars)
+    conditions, valid = _conditions(ila, known if not case else {k: substitute(v, case) for k, v in known.items()})
     possible = {name: c for name, c in conditions.items() if not (c.is_const and not c.value)}
     hits = [ila.instructions[name] for name, c in possible.items() if c.is_const]
     selected = true
@@ -115,9 +117,89 @@ def decode(
         selected = selected & valid
     elif not (valid.is_const and valid.value):
         raise Unsupported(f"{what} of {fragment.name} is not shown to be a valid command")
-    instruction = hits[0]
-    if getattr(instruction, "reserved", ""):
-        raise Unsupported(f"{what} of {fragment.name} selects {instruction.name}: {instruction.reserved}")
+    if getattr(hits[0], "reserved", ""):
+        raise Unsupported(f"{what} of {fragment.name} selects {hits[0].name}: {hits[0].reserved}")
+    return _effect(fragment, what, hits[0], known, selected)
+
+
+def choices(
+    fragment: Fragment,
+    command: Command,
+    scalars: Mapping[Expr, Expr],
+    loops: Loops,
+    samples: Sequence[Mapping[str, int]],
+) -> list[Decoded] | None:
+    """The effects of a command by which the iterations of ``loops`` choose among several instructions.
+
+    None where they do not do so at the samples.  Each effect has the condition of its iterations; that always one
+    instruction is chosen, and no other, has to be proved.
+    """
+    ila = fragment.ila
+    known = _known(fragment, command, scalars)
+    conditions, valid = _conditions(ila, known)
+    possible = {name: c for name, c in conditions.items() if not (c.is_const and not c.value)}
+    variables = {*(c for c, _ in loops), *fragment.parameters.values()}
+    if len(possible) < 2 or not variables.issuperset(variables_of(*possible.values())):
+        return None
+    if any(n.op == "load" for n in postorder(list(possible.values()))):
+        return None
+    happen = _chosen(possible, list(fragment.parameters.values()), loops, samples)
+    if len(happen) < 2 or any(getattr(ila.instructions[name], "reserved", "") for name in happen):
+        return None
+    chosen = {name: possible[name] for name in possible if name in happen}
+    others = [~c for name, c in possible.items() if name not in happen]
+    apart = [~(a & b) for a, b in itertools.combinations(chosen.values(), 2)]
+    selected = all_of([valid, any_of(list(chosen.values())), *apart, *others])
+    what = command.note or "a command"
+    effects = [_effect(fragment, what, ila.instructions[name], known, true) for name in chosen]
+    effects = [replace(e, condition=c) for e, c in zip(effects, chosen.values(), strict=True)]
+    return [replace(effects[0], selected=selected), *effects[1:]]
+
+
+def _chosen(
+    possible: Mapping[str, Expr], parameters: Sequence[Expr], loops: Loops, samples: Sequence[Mapping[str, int]]
+) -> set[str]:
+    """The instructions that decode a command in some iteration at sample sizes; of long loops, both ends are tried."""
+    counters = [c for c, _ in loops]
+    run = compile_terms([*parameters, *counters], list(possible.values()))
+    extents = [compile_terms([*parameters, *counters[:k]], [e]) for k, (_, e) in enumerate(loops)]
+    chosen: set[str] = set()
+    for sizes in samples:
+        iterations: list[tuple[int, ...]] = [tuple(sizes[p.name] for p in parameters)]
+        for extent in extents:
+            iterations = [
+                (*before, k)
+                for before in iterations
+                for k in sorted({0, 1, int(extent(*before)[0]) - 1})
+                if 0 <= k < extent(*before)[0]
+            ]
+        for iteration in iterations:
+            chosen |= {name for name, holds in zip(possible, run(*iteration), strict=True) if holds}
+    return chosen
+
+
+def _known(fragment: Fragment, command: Command, scalars: Mapping[Expr, Expr]) -> dict[Expr, Expr]:
+    """The device's state and the inputs of a command."""
+    operands = dict(command.inputs)
+    inputs = fragment.ila.inputs.items()
+    return {
+        **scalars,
+        **{v: operands.get(n, const(0, v.width) if v.sort != BOOL else ~(v == v)) for n, v in inputs},
+    }
+
+
+def _conditions(ila: Ila, known: Mapping[Expr, Expr]) -> tuple[dict[str, Expr], Expr]:
+    """When each instruction decodes a command, and when the command is valid."""
+    instructions = list(ila.instructions.values())
+    *decoded, valid = substitute_all([*(i.decode for i in instructions), ila.valid], known)
+    return {i.name: c for i, c in zip(instructions, decoded, strict=True)}, valid
+
+
+def _effect(
+    fragment: Fragment, what: str, instruction: Instruction, known: Mapping[Expr, Expr], selected: Expr
+) -> Decoded:
+    """What an instruction does."""
+    ila = fragment.ila
     stores: list[Store] = []
     updates: dict[Expr, Expr] = {}
     values = substitute_all(list(instruction.updates.values()), known)
@@ -204,6 +286,32 @@ def rolled(stores: Sequence[Store]) -> tuple[Expr, Store] | None:
     if address is None or value is None:
         return None
     return lane, Store(stores[0].memory, address, value)
+
+
+def rolled_up(writes: list[Write]) -> list[Write]:
+    """Runs of writes that follow each other and differ by a counter, as one write in a loop.
+
+    None reads the memory that it writes, be it for its address: a loop would read what its iterations before wrote.
+    """
+    result: list[Write] = []
+    # terms are compared by identity: their equality is a term
+    alike = lambda w: (w.place[:-1], [id(t) for loop in w.loops for t in loop], id(w.memory), w.label)  # noqa: E731
+    for _, group in itertools.groupby(writes, alike):
+        run = list(group)
+        first = run[0]
+        form = rolled([Store(w.memory, w.address, w.value) for w in run])
+        guard = instances([w.guard for w in run], form[0]) if form is not None else None
+        numbers = [w.place[-1] for w in run]
+        terms = [t for w in run for t in (w.address, w.value, w.guard)]
+        reads = any(n.op == "load" and n.args[0] is first.memory for n in postorder(terms))
+        if form is None or guard is None or reads or numbers != list(range(numbers[0], numbers[0] + len(run))):
+            result += run
+        else:
+            lane, store = form
+            loops = (*first.loops, (lane, bv_const(len(run), lane.width)))
+            place = (*first.place, 0)
+            result.append(Write(first.label, loops, place, first.memory, store.address, store.value, guard))
+    return result
 
 
 def rolled_apart(stores: Sequence[Store]) -> list[tuple[Expr, Store, int]] | None:

@@ -12,7 +12,6 @@ between, the value is a *snapshot*: its term belongs to the place before that wr
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -32,7 +31,6 @@ from ila_lang import (
     free_variables,
     ite,
     mem,
-    postorder,
     substitute,
     true,
 )
@@ -41,7 +39,7 @@ from ila_lang.language.kernel import map_statement, walk
 from smt_encodings.claims import Unsupported
 from smt_encodings.environment import fresh, plain
 
-from .commands import Decoded, decode, generalised, instances, rolled, rolled_apart, start_values
+from .commands import Decoded, choices, decode, generalised, rolled_apart, rolled_up, start_values
 from .multiples import with_multiples
 from .statements import (
     carried,
@@ -61,44 +59,19 @@ MOST_COPIES = 32
 """Largest literal extent of a loop that is written out, where its counter decides what its body does."""
 
 
-def schedule_of(fragment: Fragment, sizes: Mapping[str, int] | None = None) -> Schedule:
+def schedule_of(fragment: Fragment, samples: Sequence[Mapping[str, int]] = ()) -> Schedule:
     """The schedule of a fragment, run from any idle state of its device.
 
-    ``sizes`` are a sample at which an instruction is chosen where several may be meant; it is proved to be the one.
+    ``samples`` are sizes at which an instruction is chosen where several may be meant: at the first ones, and proved to
+    be the one; or each in some iterations, if that is so at any.
     Scalar state has unknown initial values (fresh variables) but for what ``fragment.idle`` gives.
     Raises Unsupported where a command cannot be decoded or a loop has another shape than described above.
     """
     require_words(fragment)
-    builder = _Builder(fragment, sizes)
+    builder = _Builder(fragment, samples)
     builder.block(fragment.program.body, start_values(fragment), _Scope())
-    builder.schedule.writes = _rolled_up(builder.schedule.writes)
+    builder.schedule.writes = rolled_up(builder.schedule.writes)
     return builder.schedule
-
-
-def _rolled_up(writes: list[Write]) -> list[Write]:
-    """Runs of writes that follow each other and differ by a counter, as one write in a loop.
-
-    None reads the memory that it writes, be it for its address: a loop would read what its iterations before wrote.
-    """
-    result: list[Write] = []
-    # terms are compared by identity: their equality is a term
-    alike = lambda w: (w.place[:-1], [id(t) for loop in w.loops for t in loop], id(w.memory), w.label)  # noqa: E731
-    for _, group in itertools.groupby(writes, alike):
-        run = list(group)
-        first = run[0]
-        form = rolled([Store(w.memory, w.address, w.value) for w in run])
-        guard = instances([w.guard for w in run], form[0]) if form is not None else None
-        numbers = [w.place[-1] for w in run]
-        terms = [t for w in run for t in (w.address, w.value, w.guard)]
-        reads = any(n.op == "load" and n.args[0] is first.memory for n in postorder(terms))
-        if form is None or guard is None or reads or numbers != list(range(numbers[0], numbers[0] + len(run))):
-            result += run
-        else:
-            lane, store = form
-            loops = (*first.loops, (lane, bv_const(len(run), lane.width)))
-            place = (*first.place, 0)
-            result.append(Write(first.label, loops, place, first.memory, store.address, store.value, guard))
-    return result
 
 
 @dataclass(frozen=True)
@@ -122,8 +95,8 @@ Known = dict[Expr, Expr]
 
 
 class _Builder:
-    def __init__(self, fragment: Fragment, sizes: Mapping[str, int] | None) -> None:
-        self.fragment, self.sizes = fragment, sizes
+    def __init__(self, fragment: Fragment, samples: Sequence[Mapping[str, int]]) -> None:
+        self.fragment, self.samples = fragment, samples
         self.schedule = Schedule(fragment)
         self.positions: dict[tuple[int, ...], int] = {}
         self.entered: set[Expr] = set()  # counters of loops that were entered
@@ -156,14 +129,38 @@ class _Builder:
     def _command(self, command: Command, known: Known, scope: _Scope) -> None:
         mapped = map_statement(command, partial(substitute, mapping=known))
         assert isinstance(mapped, Command)
-        decoded = self._decode(mapped, known)
         scope = replace(scope, label=command.note or scope.label)
+        meaning = "the command selects the instruction that it is taken for, and no other"
+        chosen = self._choices(mapped, known, scope)
+        if chosen is None:
+            decoded = self._decode(mapped, known)
+            self._require(scope, "decoding", "the instruction", meaning, decoded.selected)
+            self._effect(decoded, command.note, known, scope)
+            return
+        before = dict(known)
+        for decoded in chosen:
+            self._require(scope, "decoding", "the instructions", meaning, decoded.selected)
+        for decoded in chosen:
+            inside = dict(before)
+            self._effect(decoded, command.note, inside, replace(scope, guard=scope.guard & decoded.condition))
+            for target, value in inside.items():
+                if value is not before.get(target):
+                    known[target] = ite(decoded.condition, value, known[target])
+
+    def _choices(self, command: Command, known: Known, scope: _Scope) -> list[Decoded] | None:
+        """What a command does by each instruction that iterations of the loops around choose; None for one alone."""
+        chosen = choices(self.fragment, command, known, scope.loops, self.samples)
+        for counter in self.literal if chosen is not None else ():
+            if any(counter.name in free_variables(d.condition) for d in chosen or ()):
+                return None
+        return chosen
+
+    def _effect(self, decoded: Decoded, note: str, known: Known, scope: _Scope) -> None:
+        """What an instruction does, and the kernel that it starts."""
         if len(decoded.stores) > 1:
             self._check_separate(decoded.stores)
         # what the command reads into registers it reads before it writes
         after = {**known, **decoded.updates}
-        meaning = "the command selects the instruction that it is taken for, and no other"
-        self._require(scope, "decoding", "the instruction", meaning, decoded.selected)
         self._take_snapshots(after, [s.memory for s in decoded.stores], scope)
         groups = rolled_apart(decoded.stores)
         if groups is not None:
@@ -177,7 +174,7 @@ class _Builder:
         self.assigned |= set(decoded.updates)
         if decoded.kernel is not None:
             if decoded.guard is not true:
-                self.schedule.requires.append((f"{command.note or 'the start'} has an effect", decoded.guard))
+                self.schedule.requires.append((f"{note or 'the start'} has an effect", decoded.guard))
             label = f"{self.fragment.ila.name} {decoded.kernel.name}"
             states = self.fragment.ila.states
             self._take_snapshots(known, [s.memory for s in walk(decoded.kernel.body) if isinstance(s, Store)], scope)
@@ -203,7 +200,7 @@ class _Builder:
             except Unsupported:
                 continue
             return generalised(cases, counter, command.note or "a command")
-        return decode(self.fragment, command, known, may_be_open=True, sizes=self.sizes)
+        return decode(self.fragment, command, known, may_be_open=True, sizes=self.samples[0] if self.samples else None)
 
     def _store(self, memory: Expr, address: Expr, value: Expr, known: Known, scope: _Scope) -> None:
         self._take_snapshots(known, [memory], scope)

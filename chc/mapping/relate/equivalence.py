@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 
 import pysmt.shortcuts as smt
 
-from chc.mapping.arithmetic.exact import equal
+from chc.mapping.arithmetic.exact import equal, less, product
 from chc.mapping.horn.align import AlignedLevel, align
 from chc.mapping.horn.names import index_text
 from chc.mapping.horn.systems import LOCK_STEP, Nest, Track
+from chc.mapping.memory.cases import in_cases
 from chc.mapping.memory.contexts import Context
 from chc.mapping.memory.layout import Reader
 from chc.mapping.memory.values import FoldUse, ScatteredReduction, Source, Values
@@ -273,6 +274,9 @@ class Equivalence:
         name, own = f"fold {self._count}", f"fold{self._count}"
         label = f"{device.fold.here.label}, {name}"
         levels = align(device.loops, ir.loops, context.proves, by_sizes=True)
+        rest = self._from_where_it_goes_on(context, label, device, ir) if levels is None else None
+        if rest is not None:
+            ir, levels = rest, align(device.loops, rest.loops, context.proves, by_sizes=True)
         if levels is None:
             device_runs, ir_runs = (" x ".join(index_text(e) for _, e in use.loops) for use in (device, ir))
             raise Unsupported(
@@ -291,16 +295,58 @@ class Equivalence:
         self.proof.levels.nests.append(Nest(label, here, [LOCK_STEP], (levels, there)))
         common = tuple(fresh(f"accumulator.{own}.{i}", r.sort) for i, r in enumerate(device.fold.registers))
         self._equal += [(inside, (c,)) for c in common]
-        steps = zip(
-            self.device.step(device, inside, common, at_device),
-            self.ir.step(ir, inside, common, at_ir),
-            strict=True,
-        )
-        for number, (a, b) in enumerate(steps):
-            self.values(inside, f"{name}, step {number}", a, b)
+
+        def step(case: Context, case_name: str) -> None:
+            steps = zip(
+                self.device.step(device, case, common, at_device),
+                self.ir.step(ir, case, common, at_ir),
+                strict=True,
+            )
+            for number, (a, b) in enumerate(steps):
+                self.values(case, f"{case_name}, step {number}", a, b)
+
+        in_cases(inside, name, step)
         for number, (a, b) in enumerate(zip(device.symbols, ir.symbols, strict=True)):
             # one result of either side may be that of several of the other, which are then all equal
             self._equal.append((context, (a, b, fresh(f"total.{own}.{number}", a.sort))))
+
+    def _from_where_it_goes_on(self, context: Context, label: str, device: FoldUse, ir: FoldUse) -> FoldUse | None:
+        """The IR's fold from that iteration on with which the device goes on from another fold; None without such.
+
+        Both of the device's folds, one after the other, stand against the IR's: the other one against its beginning.
+        """
+        inner = product(e for _, e in ir.loops[1:])
+        before: list[Expr] = []
+        use = self._begins_with(device)
+        while use is not None:
+            extents = [e for _, e in use.loops]
+            outer = next(
+                (
+                    product(extents[:k])
+                    for k in range(len(extents) + 1)
+                    if context.proves(equal(product([product(extents[:k]), inner]), product(extents)))
+                ),
+                None,
+            )
+            if outer is None:
+                return None
+            before.append(outer)
+            use = self._begins_with(use)
+        if not before:
+            return None
+        width = max(t.width for t in before) + len(before)
+        length = sum((resize(t, width) for t in before[1:]), start=resize(before[0], width))
+        fits = ~less(ir.loops[0][1], length)
+        if not context.proves(fits):
+            return None
+        context.theorem("lock-step", f"{label}: goes on", fits, "the other side's fold has the iterations before, too")
+        return self.ir.in_parts(ir, length)
+
+    def _begins_with(self, use: FoldUse) -> FoldUse | None:
+        """The fold with whose results a fold of the device begins."""
+        before = self.device.folds.get(use.initial[0]) if use.initial else None
+        same = before is not None and [*map(id, use.initial)] == [*map(id, before.symbols)]  # terms, by identity
+        return before if same else None
 
 
 def lock_step(

@@ -93,7 +93,7 @@ def traced(proof: Proof) -> Trace:
     samples = samples_of(claim, claim.coordinates)
     context = Context(proof, proof.base, claim.coordinates, samples)
     sizes = Context(proof, proof.domain, (), Samples(tuple(claim.parameters.values()), (), sizes_of(claim)), "domain")
-    schedule = schedule_of(claim.device, dict(zip(claim.parameters, samples.rows[0], strict=False)))
+    schedule = schedule_of(claim.device, [dict(zip(claim.parameters, samples.rows[0], strict=False))])
     for text, condition in schedule.requires:
         sizes.theorem("decoding", text, condition, "holds for all sizes")
     values = Values(ReachingDefinitions(Layout(proof, "toy", schedule), Sampler(schedule)))

@@ -1,0 +1,121 @@
+"""Proofs by cases: where one of several writes gives a cell its value, what tells them apart is assumed in turn.
+
+A library overwrites a sum with its first product and adds the others, or peels the first iteration off a loop.  Which
+write a cell gets its value from then differs between sizes and places.  A condition that tells the writes apart is
+guessed at the samples, and the comparison that met the cell is proved again under it, and under its negation.  A guess
+that is wrong makes an obligation of a case fail.  That the cases leave nothing out is an obligation, too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+
+from chc.mapping.arithmetic.exact import equal, less, product, successor
+from chc.mapping.program.writes import Loops, Schedule
+from ila_lang import Expr, any_of, const, false, free_variables, true
+from smt_encodings.claims import Unsupported
+
+from .contexts import Context, conjuncts_of
+
+_FEW = 3
+"""Literals that sizes are compared with."""
+
+MOST_CASES = 16
+"""Cases of one comparison."""
+
+
+class Split(Unsupported):
+    """A value in ``context`` has several reaching definitions, which ``conditions``, of which one holds, tell apart."""
+
+    def __init__(self, problem: str, context: Context, conditions: Sequence[Expr]) -> None:
+        super().__init__(problem)
+        self.context, self.conditions = context, conditions
+
+
+def in_cases(context: Context, name: str, compare: Callable[[Context, str], None]) -> None:
+    """Proves something in a context, or in each of cases of it where its values are split.
+
+    ``compare`` gets the context and a name; what it adds to the proof before it raises Split is true in any case.
+    """
+    pending, count = [(context, name)], 0
+    while pending:
+        case, case_name = pending.pop(0)
+        try:
+            compare(case, case_name)
+        except Split as split:
+            if split.context is not case or count + len(pending) >= MOST_CASES:
+                raise
+            meaning = "a value has its reaching definition in one of the cases, and there are no others"
+            case.theorem("cases", f"{case_name or 'the output'}: the cases are all", any_of(split.conditions), meaning)
+            cases = []
+            for condition in split.conditions:
+                count += 1
+                name_of = f"{name}{', ' if name else ''}case {count}"
+                cases.append((case.where(condition, name_of), name_of))
+            pending = [*cases, *pending]
+
+
+def split(context: Context, schedule: Schedule, memory: Expr, numbers: Sequence[int | None]) -> Split:
+    """The cases of a cell of a memory that different writes gave its value at the samples: their ``numbers``.
+
+    Raises Unsupported where no condition is found that tells them apart.
+    """
+    labels = Counter("no write" if n is None else schedule.writes[n].label for n in dict.fromkeys(numbers))
+    which = ", ".join(label if count == 1 else f"{label} ({count} writes)" for label, count in labels.items())
+    problem = (
+        f"which write gives a cell of {memory.name} its value differs between sizes or places: {which}; "
+        "it must be the same one everywhere, such as one store in a loop over all cells"
+    )
+    condition = _separating(context, schedule, memory, numbers)
+    if condition is None:
+        raise Unsupported(problem)
+    return Split(problem, context, (condition, ~condition))
+
+
+def _separating(context: Context, schedule: Schedule, memory: Expr, numbers: Sequence[int | None]) -> Expr | None:
+    """A condition such that one write gave the cell its value at all samples where it holds, or where it does not.
+
+    One that tells all of them apart is taken first, otherwise the simplest one.
+    """
+    conditions = list(dict.fromkeys(_conditions(context, schedule, memory)))
+    partial = None
+    for condition, column in zip(conditions, zip(*context.samples.evaluate(conditions), strict=True), strict=True):
+        sides = [{n for n, holds in zip(numbers, column, strict=True) if bool(holds) is side} for side in (True, False)]
+        sizes = sorted(map(len, sides))
+        if sizes[0] == 1 and not sides[0] & sides[1]:
+            if sizes[1] == 1:
+                return condition
+            partial = condition if partial is None else partial
+    return partial
+
+
+def _conditions(context: Context, schedule: Schedule, memory: Expr) -> Iterator[Expr]:
+    """Conditions over coordinates, counters and sizes that may tell writes to a memory apart, simple ones first."""
+    parameters = context.samples.parameters
+    writes = schedule.writes_to(memory)
+    known = set(parameters)
+
+    def of_sizes(term: Expr) -> bool:
+        return term.op != "const" and set(free_variables(term).values()) <= known
+
+    for counter, extent in context.ranges:
+        yield counter == 0
+        yield equal(successor(counter), extent)
+    extents = list(dict.fromkeys(e for w in writes for _, e in w.loops if of_sizes(e)))
+    guards = [c for w in writes for c in conjuncts_of(w.guard) if c is not true and c is not false and of_sizes(c)]
+    yield from guards
+    yield from (less(const(k, 32), e) for e in extents for k in range(_FEW))
+    yield from (equal(p, const(k, p.width)) for p in parameters for k in range(_FEW))
+    for loops in (w.loops for w in writes):
+        yield from _below(context, loops, of_sizes)
+    yield from (t[0:0] == 0 for t in (*(c for c, _ in context.ranges), *parameters))
+
+
+def _below(context: Context, loops: Loops, of_sizes: Callable[[Expr], bool]) -> Iterator[Expr]:
+    """That a coordinate is below the number of iterations of a loop, or of literal ones inside it."""
+    for k, (_, extent) in enumerate(loops):
+        if of_sizes(extent):
+            literals = [e for _, e in loops[k + 1 :] if e.is_const]
+            for count in (extent, product([extent, *literals])):
+                yield from (less(counter, count) for counter, _ in context.ranges)
