@@ -57,34 +57,40 @@ def prove_by_dataflow(proof: Proof) -> None:
     device, ir = sides
     _covers(sizes, context)
     together: dict[Write, Nest] = {}
+    equivalence = Equivalence(proof, device, ir, Goals())
 
     def compare(case: Context, _: str) -> None:
-        together.update(_output(proof, sizes, case, device, ir))
+        together.update(_output(equivalence, sizes, case))
 
-    in_cases(context, "", compare)
+    if mapping.recurrent:  # what holds at an earlier timestep must hold in all cases
+        compare(context, "")
+    else:
+        in_cases(context, "", compare)
     _track_writes(proof, sides, together)
 
 
-def _output(proof: Proof, sizes: Context, context: Context, device: Values, ir: Values) -> dict[Write, Nest]:
+def _output(equivalence: Equivalence, sizes: Context, context: Context) -> dict[Write, Nest]:
     """Proves that an output cell is equal on both sides, in a context; gives the writes that are in lock-step."""
-    mapping = proof.mapping
+    device, ir, mapping = equivalence.device, equivalence.ir, equivalence.proof.mapping
     index = mapping.output_index(mapping.row_at, mapping.column_at)
     outputs = mapping.device.tensor(mapping.output[0]), mapping.ir.tensor(mapping.output[1])
     on_ir = ir.copied(context, outputs[1], index)
     cases = _cases(context, ir, on_ir)
     on_device = device.copied(context, outputs[0], index) if len(cases) == 1 else None
     if on_device is None or on_ir is None:
-        equivalence = Equivalence(proof, device, ir, Goals())
-        for case in cases:
-            name = f"the output{f', {case.name}' if case.name else ''}"
+
+        def compare(case: Context, name: str) -> None:
             equivalence.values(case, name, device.after(case, outputs[0], index), ir.after(case, outputs[1], index))
+
+        for case in cases:
+            in_cases(case, f"the output{f', {case.name}' if case.name else ''}", compare)
         return {}
     goals = Goals([Goal("the output", context.ranges, on_device.write, on_device.at, on_ir.write, on_ir.at)])
     for side, definition in ((device, on_device), (ir, on_ir)):
         if mapping.recurrent and definition.write.loops:
             side.time = definition.write.place[0], definition.write.counters[0]
-    equivalence = Equivalence(proof, device, ir, goals)
-    contexts = _GoalContexts(proof, context)
+    equivalence.goals = goals
+    contexts = _GoalContexts(equivalence.proof, context)
     together: dict[Write, Nest] = {}
     for number, goal in enumerate(goals.goals):  # grows while goals are proved
         for case in contexts.of(goal, number == 0):
@@ -121,7 +127,7 @@ def _track_writes(proof: Proof, sides: Sequence[Values], together: Mapping[Write
                 nest.takes.append(READ_FIRST)
                 nest.anti_dependences += dependences
             proof.levels.nests.append(nest)
-        for write, (definition, counters) in layout.accumulated.items():
+        for (write, counters), definition in layout.accumulated.items():
             track = definition.track(layout.prefix).only(counters)
             proof.levels.nests.append(Nest(f"{write.label}, accumulation", track, [ACCUMULATED_ONCE]))
 

@@ -114,8 +114,9 @@ class Layout:
     """Writes of which a proof takes that they write a cell exactly once, each with one iteration."""
     anti_dependences: dict[Write, list[AntiDependence]] = field(default_factory=dict)
     """By write: where a proof takes that a cell is read before it is overwritten."""
-    accumulated: dict[Write, tuple[Definition, list[Expr]]] = field(default_factory=dict)
-    """Writes that add to a cell: of which loops a proof takes that the cell is written once, with an iteration."""
+    accumulated: dict[tuple[Write, tuple[Expr, ...]], Definition] = field(default_factory=dict)
+    """Writes that add to a cell, and counters of loops of which a proof takes that the cell is written once, with an
+    iteration."""
 
     def instance(self, write: Write, inner: Loops = ()) -> SymbolicInstance:
         """An arbitrary iteration of a write; the same one for the same arguments.

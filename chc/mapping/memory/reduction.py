@@ -202,7 +202,7 @@ def _alone(
     others = [c for c in write.counters if c not in counters]
     determined = side.layout.determined(write) or []
     if all(c in set(determined) for c in others):
-        side.layout.accumulated.setdefault(write, (last, others))
+        side.layout.accumulated.setdefault((write, tuple(others)), last)
         return
     instance = side.layout.instance(write)
     other = [instance.encoding.term(c) for c in instance.counters]

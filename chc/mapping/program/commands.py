@@ -214,7 +214,7 @@ def _effect(
             updates[target] = value
     if instruction.kernel is None:
         return Decoded(stores, updates, selected=selected)
-    start = substitute(instruction.kernel_guard, known | updates)
+    start = substitute(instruction.kernel_guard, {**known, **updates})
     return Decoded(stores, updates, instruction.kernel, start, selected)
 
 

@@ -1,0 +1,287 @@
+"""Loop nests as libraries of matrix accelerators have them: proved for every size, and their faults are not.
+
+Each pattern is a function of a fault: without one it is right, and with each one a concrete run shows that it is wrong.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from random import Random
+
+import pytest
+
+from chc.mapping.prove import prove
+from ila_lang import BOOL, Expr, Machine, Memory, MemSort, concat, const, ite, mem, run_fragment, true
+from ila_lang.mapping import TensorMapping
+from reports.binding import binding_problems
+from reports.certificate import certificate_of, semantics_of
+from rewrites.claims.subjects.mapping import MappingSubject
+from smt_encodings.claims import Runs, Status
+from smt_encodings.discharge import Discharger
+from tests.chc.mapping.library_gemm import COMPUTE, COMPUTE_PRELOADED, Host, K, M, N, claim, device
+
+ZERO, NEVER = const(0, 32), ~true
+Pattern = Callable[[Host, str], None]
+PATTERNS: dict[str, tuple[Pattern, tuple[str, ...]]] = {}
+
+
+def pattern(*faults: str) -> Callable[[Pattern], Pattern]:
+    """Notes a pattern and its faults."""
+
+    def note(build: Pattern) -> Pattern:
+        PATTERNS[build.__name__.replace("_", " ")] = build, faults
+        return build
+
+    return note
+
+
+def whether(fault: str, name: str, wrong: Expr, right: Expr) -> Expr:
+    """What the fault makes of an operand."""
+    return wrong if fault == name else right
+
+
+@pattern(
+    "always adds",
+    "never adds",
+    "overwrites in the second iteration",
+    "overwrites in the last iteration",
+    "overwrites in the first row of tiles",
+    "leaves the last iteration out",
+    "takes the tile before",
+)
+def overwrites_first_by_choice(h: Host, fault: str) -> None:
+    h.all_inputs()
+    with h.loop(M) as i, h.loop(N) as j, h.loop(whether(fault, "leaves the last iteration out", K - 1, K)) as k:
+        first = k == 0
+        adds = {
+            "always adds": true,
+            "never adds": NEVER,
+            "overwrites in the second iteration": ~(k == 1),
+            "overwrites in the last iteration": ~(k + 1 == K),
+            "overwrites in the first row of tiles": ~(i == 0),
+        }.get(fault, ~first)
+        a = whether(fault, "takes the tile before", ite(first, k, k - 1), k)
+        h.preload(k * N + j)
+        h.compute(i * K + a, i * N + j, adds)
+    h.read_all()
+
+
+@pattern(
+    "overwrites only in the first tile",
+    "clears nothing after the first row",
+    "reads before the last iteration",
+    "reads the accumulator beside",
+    "reads the sum into the row before, too",
+)
+def overwrites_first_in_one_accumulator(h: Host, fault: str) -> None:
+    h.all_inputs()
+    with h.loop(M) as i, h.loop(N) as j:
+        with h.loop(K) as k:
+            adds = {
+                "overwrites only in the first tile": ~((k == 0) & (j == 0) & (i == 0)),
+                "clears nothing after the first row": ~((k == 0) & (i == 0)),
+            }.get(fault, ~(k == 0))
+            if fault == "reads before the last iteration":
+                with h.when(k + 1 == K):
+                    h.read(ZERO, i, j)
+            h.preload(k * N + j)
+            h.compute(i * K + k, ZERO, adds)
+        if fault == "reads the sum into the row before, too":
+            with h.when(i >= 1):
+                h.read(ZERO, i - 1, j)
+        if fault != "reads before the last iteration":
+            h.read(const(1, 32) if fault == "reads the accumulator beside" else ZERO, i, j)
+
+
+@pattern(
+    "the loop begins at the peeled tile",
+    "the loop runs once too little",
+    "the peeled iteration adds",
+    "the loop overwrites",
+    "the peeled iteration follows the loop",
+    "the peeled tile has other weights",
+    "the loop goes on in another accumulator",
+)
+def overwrites_first_by_peeling(h: Host, fault: str) -> None:
+    h.all_inputs()
+    with h.loop(M) as i, h.loop(N) as j:
+
+        def peeled() -> None:
+            h.preload(whether(fault, "the peeled tile has other weights", ZERO, j))
+            h.compute(i * K, i * N + j, true if fault == "the peeled iteration adds" else NEVER)
+
+        if fault != "the peeled iteration follows the loop":
+            peeled()
+        with h.loop(K - (2 if fault == "the loop runs once too little" else 1)) as k:
+            tile = whether(fault, "the loop begins at the peeled tile", k, k + 1)
+            place = whether(fault, "the loop goes on in another accumulator", i * N, i * N + j)
+            h.preload(tile * N + j)
+            h.compute(i * K + tile, place, NEVER if fault == "the loop overwrites" else true)
+        if fault == "the peeled iteration follows the loop":
+            peeled()
+    h.read_all()
+
+
+@pattern(
+    "the peeled tile does not preload",
+    "others preload, too, from the tile before",
+    "the first row adds in the first iteration",
+    "other rows add in the first iteration",
+    "the loop begins at the peeled row",
+    "weights are those of the first column",
+)
+def reuses_weights_by_peeling(h: Host, fault: str) -> None:
+    h.all_inputs()
+    with h.loop(N) as j, h.loop(K) as k:
+        adds = ~(k == 0)
+        weights = k * N + (ZERO if fault == "weights are those of the first column" else j)
+        h.compute(
+            k,
+            j,
+            true if fault == "the first row adds in the first iteration" else adds,
+            op=COMPUTE if fault == "the peeled tile does not preload" else COMPUTE_PRELOADED,
+            b=weights,
+        )
+        with h.loop(M - 1) as i:
+            row = i if fault == "the loop begins at the peeled row" else i + 1
+            adds_here = true if fault == "other rows add in the first iteration" else adds
+            if fault == "others preload, too, from the tile before":
+                h.compute(row * K + k, row * N + j, adds_here, op=COMPUTE_PRELOADED, b=ite(k == 0, k, k - 1) * N + j)
+            else:
+                h.compute(row * K + k, row * N + j, adds_here)
+    h.read_all()
+
+
+@pattern(
+    "preloads in the second row",
+    "preloads in the last row",
+    "preloads for the first column only",
+    "never adds in the first row",
+    "preloads the first tile of the column",
+)
+def reuses_weights_by_instruction(h: Host, fault: str) -> None:
+    h.all_inputs()
+    with h.loop(N) as j, h.loop(K) as k, h.loop(M) as i:
+        preloads = {
+            "preloads in the second row": i == 1,
+            "preloads in the last row": i + 1 == M,
+            "preloads for the first column only": (i == 0) & (j == 0),
+        }.get(fault, i == 0)
+        adds = ~(k == 0) & ~(i == 0) if fault == "never adds in the first row" else ~(k == 0)
+        weights = whether(fault, "preloads the first tile of the column", j, k * N + j)
+        h.compute(
+            i * K + k, i * N + j, adds, op=ite(preloads, const(COMPUTE_PRELOADED, 4), const(COMPUTE, 4)), b=weights
+        )
+    h.read_all()
+
+
+def half(k: Expr) -> Expr:
+    """The half of a buffer that iteration ``k`` uses."""
+    return concat(const(0, 31), k[0:0])
+
+
+@pattern(
+    "reads the other half",
+    "weights come from the other half",
+    "both halves are one cell apart",
+    "loads in even iterations only",
+    "adds in the first iteration",
+)
+def loads_into_halves_in_turn(h: Host, fault: str) -> None:
+    with h.loop(M) as i, h.loop(N) as j, h.loop(K) as k:
+        here, other = half(k), half(k + 1)
+
+        def load() -> None:
+            h.mvin_a(here, i, k)
+            h.mvin_b(here, k, j)
+
+        if fault == "loads in even iterations only":
+            with h.when(k[0:0] == 0):
+                load()
+        else:
+            load()
+        h.preload(other if fault == "weights come from the other half" else here)
+        source = {"reads the other half": other, "both halves are one cell apart": here + 1}.get(fault, here)
+        h.compute(source, i * N + j, true if fault == "adds in the first iteration" else ~(k == 0))
+    h.read_all()
+
+
+def differs(mapping: TensorMapping, sizes: dict[str, int], rounds: int = 4) -> bool:
+    """Whether concrete runs from random state show two different results."""
+    random = Random(1)
+    rows, columns = mapping.output_extents(sizes)
+
+    def noise(sort: MemSort) -> Memory:
+        words = range(min(600, 1 << sort.addr_width))
+        return Memory(contents={x: random.randrange(1 << sort.data_width) for x in words})
+
+    for _ in range(rounds):
+        inputs = [noise(mem(32, 8)) for _ in mapping.inputs]
+        results = []
+        for side, tensors, output in zip(
+            (mapping.device, mapping.ir), zip(*mapping.inputs, strict=True), mapping.output, strict=True
+        ):
+            machine = Machine(side.ila)
+            for name, state in side.ila.states.items():
+                if isinstance(state.sort, MemSort):
+                    machine.memories[name].update(noise(state.sort))
+                else:
+                    machine.values[name] = random.randrange(2 if state.sort == BOOL else 1 << state.width)
+            memories = {name: noise(tensor.sort) for name, tensor in side.tensors.items()}
+            for name, words in zip(tensors, inputs, strict=True):
+                (memories if name in memories else machine.memories)[name].update(words)
+            run_fragment(side, sizes, memories, machine)
+            final = (memories if output in memories else machine.memories)[output]
+            results.append([final[x] for x in range(rows * columns)])
+        if results[0] != results[1]:
+            return True
+    return False
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_the_pattern_is_proved_for_every_size(name: str) -> None:
+    build, _ = PATTERNS[name]
+    mapping = claim(partial(build, fault=""))
+    for sizes in ({"m": 1, "n": 1, "k": 1}, {"m": 2, "n": 1, "k": 3}, {"m": 1, "n": 2, "k": 2}):
+        assert not differs(mapping, sizes, 1)
+    verdict = prove(mapping)
+    assert verdict.status is Status.PROVED, verdict.reason
+
+
+FAULTS = [
+    pytest.param(name, fault, marks=[pytest.mark.slow] if number else [])
+    for name, (_, faults) in PATTERNS.items()
+    for number, fault in enumerate(faults)
+]
+
+
+@pytest.mark.parametrize(("name", "fault"), FAULTS)
+def test_a_fault_of_a_pattern_is_not_proved(name: str, fault: str) -> None:
+    build, _ = PATTERNS[name]
+    mapping = claim(partial(build, fault=fault))
+    assert differs(mapping, {"m": 2, "n": 2, "k": 3})
+    verdict = prove(mapping, discharger=Discharger(timeout=5.0), horn_timeout=3.0)
+    assert verdict.status is not Status.PROVED
+
+
+def test_hardware_that_ignores_the_accumulate_bit_is_not_proved() -> None:
+    build, _ = PATTERNS["overwrites first by choice"]
+    mapping = claim(partial(build, fault=""), ila=device(ignores_accumulate=True))
+    assert differs(mapping, {"m": 1, "n": 1, "k": 1})
+    assert prove(mapping, discharger=Discharger(timeout=5.0), horn_timeout=3.0).status is not Status.PROVED
+
+
+def test_a_certificate_has_the_cases_in_order() -> None:
+    build, _ = PATTERNS["overwrites first by peeling"]
+    mapping = claim(partial(build, fault=""))
+    verdict = replace(prove(mapping), runs=Runs(1, ()))
+    content = json.loads(json.dumps(certificate_of(semantics_of(mapping), verdict, {}, "a test")))
+    assert binding_problems(content, MappingSubject(mapping)) == []
+    case = next(o for o in content["obligations"] if "in case 2" in o["group"])
+    without = content | {"obligations": [o for o in content["obligations"] if o is not case]}
+    assert binding_problems(without, MappingSubject(mapping)) == [
+        f"{case['group']}: {case['name']}: this obligation is missing"
+    ]
