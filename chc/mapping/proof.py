@@ -41,6 +41,8 @@ class Proof:
     """What verdicts and certificates show of the levels, by their keys."""
     takes: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """What the theorem takes from the invariants of loop levels, by their keys."""
+    quotients: set[FNode] = field(default_factory=set)
+    """Quotients and remainders of sizes that programs have, and the domain has not."""
     fits_seen: set[tuple[object, ...]] = field(default_factory=set)
     fits_numbers: dict[str, int] = field(default_factory=dict)
 
@@ -54,6 +56,10 @@ class Proof:
 
     def fits(self, encoding: IntegerEncoding, name: str) -> None:
         """Adds the obligations that the operations translated by ``encoding`` stay within their widths."""
+        sizes = self.sizes
+        for value, _, parts in encoding.quotients():
+            if value.get_free_variables() <= sizes:
+                self.quotients |= set(parts) - sizes
         new: dict[tuple[FNode, ...], list[FNode]] = {}
         for assumed, condition in encoding.fits:
             key = (assumed, condition, encoding.meaning(condition))
@@ -121,10 +127,11 @@ class Proof:
             return apart_steps(hypotheses, left, right, self.sizes, quick)
         if goal.is_equals():
             return equality_steps(hypotheses, goal.arg(0), goal.arg(1), quick)
-        for smaller, larger, gap in _comparisons(goal):
-            steps = range_steps(hypotheses, smaller, larger, self.sizes, quick, gap)
-            if steps is not None:
-                return steps
+        for sizes in (self.sizes, self.sizes | self.quotients) if self.quotients else (self.sizes,):
+            for smaller, larger, gap in _comparisons(goal):
+                steps = range_steps(hypotheses, smaller, larger, sizes, quick, gap)
+                if steps is not None:
+                    return steps
         return None
 
 

@@ -8,6 +8,7 @@ that is wrong makes an obligation of a case fail.  That the cases leave nothing 
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
@@ -115,7 +116,7 @@ def _conditions(context: Context, schedule: Schedule, memory: Expr) -> Iterator[
 def _below(context: Context, loops: Loops, of_sizes: Callable[[Expr], bool]) -> Iterator[Expr]:
     """That a coordinate is below the number of iterations of a loop, or of literal ones inside it."""
     for k, (_, extent) in enumerate(loops):
-        if of_sizes(extent):
-            literals = [e for _, e in loops[k + 1 :] if e.is_const]
-            for count in (extent, product([extent, *literals])):
-                yield from (less(counter, count) for counter, _ in context.ranges)
+        literals = [e for _, e in itertools.takewhile(lambda loop: loop[1].is_const, loops[k + 1 :])]
+        for most in range(len(literals) + 1 if of_sizes(extent) else 0):
+            count = product([extent, *literals[:most]])
+            yield from (less(counter, count) for counter, _ in context.ranges)

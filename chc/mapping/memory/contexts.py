@@ -96,13 +96,16 @@ class Context:
         Raises Unsupported for other variables: nothing says how far out they have one value.
         """
         around = self.outward()
+        beyond: list[Context] = []  # contexts around a case: what has one value there has it in the case
+        while (last := beyond[-1] if beyond else around[-1]).outer is not None:
+            beyond.append(last.outer)
         own = {c: context for context in around for c, _ in context.ranges}
         sizes, deepest = set(self.proof.mapping.parameters.values()), len(around) - 1
         for variable in variables_of(*terms):
             if variable not in sizes:
                 context = own.get(variable, symbols.get(variable))
-                if context is not None and context not in around and self.within(context):
-                    continue  # it has its value beyond the case
+                if context in beyond:
+                    continue
                 if context is None or context not in around:
                     raise Unsupported(f"the result depends on {plain(variable.name)}, which has no value here")
                 deepest = min(deepest, around.index(context))

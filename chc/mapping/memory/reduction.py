@@ -38,6 +38,7 @@ from smt_encodings.discharge import decide
 from smt_encodings.environment import fresh, plain
 from smt_encodings.values import differ
 
+from .cases import Split
 from .contexts import Context, before
 from .layout import Definition, Reader
 from .reaching_definitions import ReachingDefinitions
@@ -88,10 +89,11 @@ def reduction(side: ReachingDefinitions, context: Context, definition: Definitio
     reader = Reader(write.address, instance, first.at)
     _alone(context, side, name, definition, first, counters)
     side.not_killed(context, name, write, reader, Point(write.place, _at(definition)), first)
-    if update.begins is not None:
-        _begins_anew(context, side, name, first, loops, update.adds)
+    begins = update.begins
+    if begins is not None and not _begins_anew(context, side, name, first, loops, update.adds):
+        begins = None
     fold = _fold(side, name, write, update, loops)
-    return Reduction(fold, reader, Point(write.place, _at(first)), update.begins)
+    return Reduction(fold, reader, Point(write.place, _at(first)), begins)
 
 
 def _update(schedule: Schedule, write: Write) -> _Update | None:
@@ -128,17 +130,27 @@ def _is_one_sum(schedule: Schedule, write: Write, added: Fold) -> bool:
 
 def _begins_anew(
     context: Context, side: ReachingDefinitions, name: str, first: Definition, loops: Loops, adds: Expr
-) -> None:
-    """The first iteration does not take what the cell held, and all later ones do."""
+) -> bool:
+    """Whether the first iteration does not take what the cell held; and that all later ones do, proved.
+
+    Raises Split where it does at some samples only.
+    """
     group, here = f"{side.prefix}: accumulation", {c: resize(t, c.width) for c, t in first.at.items()}
-    meaning = "the first iteration of the fold begins anew"
-    context.theorem(group, f"{name}: begins anew", ~substitute(adds, here), meaning)
+    begins = ~substitute(adds, here)
+    outcomes = {bool(v) for (v,) in context.samples.evaluate([begins])}
+    if len(outcomes) > 1:
+        problem = f"whether {first.write.label} begins anew in its first iteration differs between sizes or places"
+        raise Split(problem, context, (begins, ~begins))
+    (anew,) = outcomes
+    meaning = "the first iteration of the fold begins anew" if anew else "it goes on from the cell"
+    context.theorem(group, f"{name}: {'begins anew' if anew else 'begins'}", begins if anew else ~begins, meaning)
     names = {c: fresh(f"later.{plain(c.name)}", c.sort) for c, _ in loops}
     iterations = tuple((names[c], substitute(e, here)) for c, e in loops)
     inside = context.inside(iterations, f"{context.name}{', ' if context.name else ''}{name}")
     later = any_of([c >= 1 for c in names.values()])
     meaning = "all later iterations of the fold go on from the cell"
     inside.theorem(group, f"{name}: goes on", later.implies(substitute(adds, here | names)), meaning)
+    return anew
 
 
 def scatters(side: ReachingDefinitions, context: Context, definition: Definition) -> bool:
