@@ -68,9 +68,9 @@ ADVICE: tuple[tuple[str, str], ...] = (
     (r"no term was found|not numbered by its counters|does not write a cell of .* often enough", _SPLIT),
     (
         r"which write gives a cell",
-        "store in one loop over all cells: write zeros before the first addition in place of another first iteration, "
-        "and give `cell` coordinates where the device works in blocks; a pipelined loop, whose first data are stored "
-        "before it, is proved at single shapes (--method bmc with a --shape)",
+        "store in one loop over all cells, or let a first or last iteration, a size or a block decide which store it "
+        "is; write zeros before the first addition, give `cell` coordinates where the device works in blocks, and "
+        "sample_shapes at which each case occurs; single shapes are proved by --method bmc with a --shape",
     ),
     (
         r"do not correspond: they run|folds .* loops where the IR folds|registers of different sorts"

@@ -66,7 +66,7 @@ def split(context: Context, schedule: Schedule, memory: Expr, numbers: Sequence[
     which = ", ".join(label if count == 1 else f"{label} ({count} writes)" for label, count in labels.items())
     problem = (
         f"which write gives a cell of {memory.name} its value differs between sizes or places: {which}; "
-        "it must be the same one everywhere, such as one store in a loop over all cells"
+        "what tells them apart must be a first or last iteration, a size, the end of a loop, or an even number"
     )
     condition = _separating(context, schedule, memory, numbers)
     if condition is None:
