@@ -67,7 +67,7 @@ ADVICE: tuple[tuple[str, str], ...] = (
     ),
     (r"no term was found|not numbered by its counters|does not write a cell of .* often enough", _SPLIT),
     (
-        r"which write gives a cell",
+        r"which write gives a cell|begins anew in its first iteration",
         "store in one loop over all cells, or let a first or last iteration, a size or a block decide which store it "
         "is; write zeros before the first addition, give `cell` coordinates where the device works in blocks, and "
         "sample_shapes at which each case occurs; single shapes are proved by --method bmc with a --shape",

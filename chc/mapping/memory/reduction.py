@@ -191,7 +191,11 @@ def _require_independent(write: Write, counters: set[Expr]) -> None:
     used = set(free_variables(write.address, write.guard, *(e for _, e in write.loops)).values())
     clash = next((c for c in write.counters if c in counters and c in used), None)
     if clash is not None:
-        raise Unsupported(f"{write.label} accumulates over {clash.name}, on which its address or a loop depends")
+        raise _dependent(write, clash)
+
+
+def _dependent(write: Write, clash: Expr) -> Unsupported:
+    return Unsupported(f"{write.label} accumulates over {clash.name}, on which its address or a loop depends")
 
 
 def _last(context: Context, side: ReachingDefinitions, name: str, definition: Definition, loops: Loops) -> None:
@@ -244,12 +248,12 @@ def _fold(side: ReachingDefinitions, name: str, write: Write, update: _Update, l
             added = schedule.folds[result]
     if added is not None:
         here = set(free_variables(*(e for _, e in added.loops)).values())
-        fixed = not any(c in here for c, _ in loops)
-        if fixed and (result is None or _one_fold(side, name, write, value, register, result)):
+        clash = next((c for c, _ in loops if c in here), None)
+        if clash is not None and result is None:
+            raise _dependent(write, clash)
+        if clash is None and (result is None or _one_fold(side, name, write, value, register, result)):
             step = substitute(added.step[0], {added.registers[0]: register})
             loops, value = (*loops, *added.loops), step
-        elif result is None:
-            raise Unsupported(f"{write.label} adds sums up whose length depends on the iteration")
     own = write.memory.load(write.address)
     return Fold(write, loops, (register,), (own,), (value,), (fresh(f"{register.name}.result", own.sort),))
 
