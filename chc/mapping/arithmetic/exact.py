@@ -32,6 +32,12 @@ def product(factors: Iterable[Expr]) -> Expr:
     return math.prod((resize(t, width) for t in terms), start=const(1, width))
 
 
+def total(terms: Sequence[Expr]) -> Expr:
+    """The sum of some terms, in enough bits."""
+    width = max((t.width for t in terms), default=1) + len(terms)
+    return sum((resize(t, width) for t in terms), start=const(0, width))
+
+
 def number_of(digits: Sequence[tuple[Expr, Expr]]) -> tuple[Expr, Expr]:
     """The number that has the first terms as its digits and the second ones as radices, and the radices' product."""
     width = 1 + sum(max(digit.width, radix.width) + 1 for digit, radix in digits)

@@ -25,6 +25,11 @@ Iteration = Mapping[Expr, Expr]
 """An iteration vector: a term for each counter."""
 
 
+def narrow(at: Iteration) -> dict[Expr, Expr]:
+    """The terms in their counters' widths."""
+    return {c: resize(t, c.width) for c, t in at.items()}
+
+
 @dataclass(frozen=True)
 class Reader:
     """An address as it stands in a program: an expression over the counters of ``instance``, at the iteration ``at``.

@@ -56,7 +56,7 @@ class Reduction:
 
 
 @dataclass(frozen=True)
-class _Update:
+class Update:
     """How the value of a write depends on its own cell.
 
     It is ``value``, with ``register`` for the cell if ``adds`` holds, and otherwise for ``begins``; where there is no
@@ -76,27 +76,28 @@ def reduction(side: ReachingDefinitions, context: Context, definition: Definitio
     Raises Unsupported where it does in a way that is not described above.
     """
     write = definition.write
-    update = _update(side.schedule, write)
+    update = update_of(side.schedule, write)
     counters = _repeated(side, context, definition, update)
     if update is None or not counters:
         return None
     name = f"{write.label} {side.schedule.writes.index(write)}, {side.numbered()}"
     loops = tuple(loop for loop in write.loops if loop[0] in counters)
-    _require_independent(write, counters)
+    require_independent(write, counters)
     first = Definition(write, {c: resize(t, 32) * 0 if c in counters else t for c, t in definition.at.items()})
-    _last(context, side, name, definition, loops)
+    ends(context, side, name, definition, loops)
     instance = side.layout.instance(write)
     reader = Reader(write.address, instance, first.at)
     _alone(context, side, name, definition, first, counters)
     side.not_killed(context, name, write, reader, Point(write.place, _at(definition)), first)
     begins = update.begins
-    if begins is not None and not _begins_anew(context, side, name, first, loops, update.adds):
-        begins = None
-    fold = _fold(side, name, write, update, loops)
+    if begins is not None:
+        _goes_on(context, side, name, first, loops, update.adds)
+        begins = begins if begins_anew(context, side, name, first, update.adds) else None
+    fold = fold_of(side, name, write, update, loops)
     return Reduction(fold, reader, Point(write.place, _at(first)), begins)
 
 
-def _update(schedule: Schedule, write: Write) -> _Update | None:
+def update_of(schedule: Schedule, write: Write) -> Update | None:
     """How a write updates the cell that it writes; None where it does not."""
     own = write.memory.load(write.address)
     register = fresh(f"cell.{plain(write.memory.name)}", own.sort)
@@ -114,8 +115,8 @@ def _update(schedule: Schedule, write: Write) -> _Update | None:
             adds, begins = (condition, otherwise) if then is own else (~condition, then)
             value = chosen
     if added is None or whole is write.value:
-        return _Update(register, value, adds, begins, None)
-    return _Update(register, value, adds, begins, added) if value is register else None
+        return Update(register, value, adds, begins, None)
+    return Update(register, value, adds, begins, added) if value is register else None
 
 
 def _is_one_sum(schedule: Schedule, write: Write, added: Fold) -> bool:
@@ -128,35 +129,40 @@ def _is_one_sum(schedule: Schedule, write: Write, added: Fold) -> bool:
     )
 
 
-def _begins_anew(
+def _goes_on(
     context: Context, side: ReachingDefinitions, name: str, first: Definition, loops: Loops, adds: Expr
-) -> bool:
-    """Whether the first iteration does not take what the cell held; and that all later ones do, proved.
+) -> None:
+    """All later iterations than the first one go on from the cell."""
+    here = {c: resize(t, c.width) for c, t in first.at.items()}
+    names = {c: fresh(f"later.{plain(c.name)}", c.sort) for c, _ in loops}
+    iterations = tuple((names[c], substitute(e, here)) for c, e in loops)
+    inside = context.inside(iterations, f"{context.name}{', ' if context.name else ''}{name}")
+    later = any_of([c >= 1 for c in names.values()])
+    goal = later.implies(substitute(adds, here | names))
+    inside.theorem(f"{side.prefix}: accumulation", f"{name}: goes on", goal, "later iterations go on from the cell")
+
+
+def begins_anew(context: Context, side: ReachingDefinitions, name: str, first: Definition, adds: Expr) -> bool:
+    """Whether the first iteration does not take what the cell held, proved.
 
     Raises Split where it does at some samples only.
     """
-    group, here = f"{side.prefix}: accumulation", {c: resize(t, c.width) for c, t in first.at.items()}
-    begins = ~substitute(adds, here)
+    begins = ~substitute(adds, {c: resize(t, c.width) for c, t in first.at.items()})
     outcomes = {bool(v) for (v,) in context.samples.evaluate([begins])}
     if len(outcomes) > 1:
         problem = f"whether {first.write.label} begins anew in its first iteration differs between sizes or places"
         raise Split(problem, context, (begins, ~begins))
     (anew,) = outcomes
-    meaning = "the first iteration of the fold begins anew" if anew else "it goes on from the cell"
-    context.theorem(group, f"{name}: {'begins anew' if anew else 'begins'}", begins if anew else ~begins, meaning)
-    names = {c: fresh(f"later.{plain(c.name)}", c.sort) for c, _ in loops}
-    iterations = tuple((names[c], substitute(e, here)) for c, e in loops)
-    inside = context.inside(iterations, f"{context.name}{', ' if context.name else ''}{name}")
-    later = any_of([c >= 1 for c in names.values()])
-    meaning = "all later iterations of the fold go on from the cell"
-    inside.theorem(group, f"{name}: goes on", later.implies(substitute(adds, here | names)), meaning)
+    what, meaning = ("begins anew", "anew") if anew else ("begins", "with what the cell holds")
+    group, goal = f"{side.prefix}: accumulation", begins if anew else ~begins
+    context.theorem(group, f"{name}: {what}", goal, f"the first iteration begins {meaning}")
     return anew
 
 
 def scatters(side: ReachingDefinitions, context: Context, definition: Definition) -> bool:
     """Whether a write accumulates over counters that its address depends on, such as a row and a tap of a kernel."""
     used = set(free_variables(definition.write.address).values())
-    update = _update(side.schedule, definition.write)
+    update = update_of(side.schedule, definition.write)
     return any(c in used for c in _repeated(side, context, definition, update))
 
 
@@ -164,7 +170,7 @@ def _at(definition: Definition) -> tuple[Expr, ...]:
     return tuple(definition.at[c] for c in definition.write.counters)
 
 
-def _repeated(side: ReachingDefinitions, context: Context, definition: Definition, update: _Update | None) -> set[Expr]:
+def _repeated(side: ReachingDefinitions, context: Context, definition: Definition, update: Update | None) -> set[Expr]:
     """The counters in which iterations that wrote the cell, and nothing else in between, differ, as samples tell.
 
     None for a write whose value does not read the cell that it writes; none before an iteration that begins anew.
@@ -187,7 +193,8 @@ def _repeated(side: ReachingDefinitions, context: Context, definition: Definitio
     return counters
 
 
-def _require_independent(write: Write, counters: set[Expr]) -> None:
+def require_independent(write: Write, counters: set[Expr]) -> None:
+    """Raises Unsupported where the place, the condition or the number of iterations of a write depend on counters."""
     used = set(free_variables(write.address, write.guard, *(e for _, e in write.loops)).values())
     clash = next((c for c in write.counters if c in counters and c in used), None)
     if clash is not None:
@@ -198,7 +205,8 @@ def _dependent(write: Write, clash: Expr) -> Unsupported:
     return Unsupported(f"{write.label} accumulates over {clash.name}, on which its address or a loop depends")
 
 
-def _last(context: Context, side: ReachingDefinitions, name: str, definition: Definition, loops: Loops) -> None:
+def ends(context: Context, side: ReachingDefinitions, name: str, definition: Definition, loops: Loops) -> None:
+    """The last iteration that writes the cell is the last one of some loops."""
     here = {c: resize(t, c.width) for c, t in definition.at.items()}
     for counter, extent in loops:
         end = equal(successor(definition.at[counter]), substitute(extent, here))
@@ -238,7 +246,8 @@ def _alone(
     )
 
 
-def _fold(side: ReachingDefinitions, name: str, write: Write, update: _Update, loops: Loops) -> Fold:
+def fold_of(side: ReachingDefinitions, name: str, write: Write, update: Update, loops: Loops) -> Fold:
+    """What a write makes of its cell in all iterations of some of its loops, with those of a sum of its own."""
     register, value = update.register, update.value
     schedule, added, result = side.schedule, update.sum, None
     if added is None:
@@ -251,14 +260,14 @@ def _fold(side: ReachingDefinitions, name: str, write: Write, update: _Update, l
         clash = next((c for c, _ in loops if c in here), None)
         if clash is not None and result is None:
             raise _dependent(write, clash)
-        if clash is None and (result is None or _one_fold(side, name, write, value, register, result)):
+        if clash is None and (result is None or _onefold_of(side, name, write, value, register, result)):
             step = substitute(added.step[0], {added.registers[0]: register})
             loops, value = (*loops, *added.loops), step
     own = write.memory.load(write.address)
     return Fold(write, loops, (register,), (own,), (value,), (fresh(f"{register.name}.result", own.sort),))
 
 
-def _one_fold(side: ReachingDefinitions, name: str, write: Write, value: Expr, register: Expr, result: Expr) -> bool:
+def _onefold_of(side: ReachingDefinitions, name: str, write: Write, value: Expr, register: Expr, result: Expr) -> bool:
     """Whether the cell may be added before the sum instead of after it; proved if so."""
     schedule = side.schedule
     added = schedule.folds[result]

@@ -191,6 +191,13 @@ class Sampler:
             result.append([i for _, _, i in itertools.takewhile(lambda instance: instance[1] == number, earlier)])
         return result
 
+    def histories(
+        self, samples: Samples, memory: Expr, address: Expr, point: Point
+    ) -> list[list[tuple[int, tuple[int, ...]]]]:
+        """At each sample, the numbers and iterations of writes that wrote a cell before a point, the latest first."""
+        before = self._before(samples, memory, address, point)
+        return [[(n, i) for _, n, i in reversed(instances[:position])] for instances, position in before]
+
     def _before(
         self, samples: Samples, memory: Expr, address: Expr, point: Point
     ) -> Iterable[tuple[list[Instance], int]]:

@@ -19,10 +19,11 @@ from smt_encodings.claims import Unsupported
 from smt_encodings.environment import fresh, plain
 
 from .contexts import Context, conjuncts_of
-from .layout import Definition, Iteration, Reader
+from .layout import Definition, Iteration, Reader, narrow
 from .reaching_definitions import ReachingDefinitions
 from .reduction import reduction, scatters
 from .samples import END, Point
+from .unrolled import Cycle, cycle, own_point
 
 _NOTHING: Iteration = {}
 
@@ -54,12 +55,18 @@ class FoldUse:
     symbols: tuple[Expr, ...]
     context: Context
     part: tuple[Expr, Expr] | None = None
+    blocks: tuple[Expr, Expr] | None = None
+    """How many blocks of iterations of the outermost loop a step takes together, and how many are in each."""
+    cycle: Cycle | None = None
+    """The writes that make a step together, for a fold in memory by several of them."""
 
     @property
     def loops(self) -> Loops:
         """Counters and extents, the latter over the coordinates of the context; counters begin at 0 in a part, too."""
-        here = _narrow(self.at)
+        here = narrow(self.at)
         loops = tuple((c, substitute(e, here)) for c, e in self.fold.loops)
+        if self.blocks is not None:
+            return ((loops[0][0], self.blocks[0]),)
         return loops if self.part is None else ((loops[0][0], self.part[1]), *loops[1:])
 
     @property
@@ -171,6 +178,9 @@ class Values:
             return self._scattered(context, definition)
         reduced = reduction(self.definitions, context, definition)
         if reduced is None:
+            turns = cycle(self.definitions, context, definition)
+            if turns is not None:
+                return self._in_turn(context, definition, turns)
             return self.term(context, write, definition.at, (), write.value)
         if reduced.begins is None:
             initial = self._cell(context, write.memory, reduced.reader, reduced.start)
@@ -178,6 +188,31 @@ class Values:
             initial = self.term(context, write, reduced.reader.at, (), reduced.begins)
         symbols = self._symbols(context, reduced.fold)
         return self._use(FoldUse(reduced.fold, definition.at, (), {}, (initial,), symbols, context))
+
+    def _in_turn(self, context: Context, definition: Definition, turns: Cycle) -> Expr:
+        """The fold of several writes that update a cell in turn."""
+        start, update = turns.start, turns.members[0].update
+        if turns.begins is None:
+            instance = self.definitions.layout.instance(start.write)
+            reader = Reader(start.write.address, instance, start.at)
+            initial = self._cell(context, start.write.memory, reader, own_point(start))
+        else:
+            initial = self.term(context, start.write, start.at, (), turns.begins)
+        result = fresh("turns.result", update.register.sort)
+        fold = Fold(definition.write, turns.loops, (update.register,), (initial,), (update.value,), (result,))
+        symbols = self._symbols(context, fold)
+        return self._use(FoldUse(fold, definition.at, (), {}, (initial,), symbols, context, cycle=turns))
+
+    def _turn(self, context: Context, turns: Cycle, at: Iteration, register: Expr) -> Expr:
+        """What one iteration of writes that update a cell in turn makes of it."""
+        for definition, member in zip(turns.chain(self.definitions, context, at), turns.members, strict=True):
+            if member.fold.loops:
+                symbols = self._symbols(context, member.fold)
+                register = self._use(FoldUse(member.fold, definition.at, (), {}, (register,), symbols, context))
+            else:
+                value, carried = member.update.value, {member.update.register: register}
+                register = self.term(context, definition.write, definition.at, (), value, carried)
+        return register
 
     def _scattered(self, context: Context, definition: Definition) -> Expr:
         write = definition.write
@@ -208,7 +243,7 @@ class Values:
 
     def choices(self, context: Context, definition: Definition) -> list[Expr]:
         """The conditions, over coordinates and sizes alone, by which the value that ``definition`` stores is chosen."""
-        folds, here = self.definitions.schedule.folds, _narrow(definition.at)
+        folds, here = self.definitions.schedule.folds, narrow(definition.at)
         terms, seen = [definition.write.value], 0
         while seen < len(terms):  # steps of folds, too
             used = (folds[n] for n in postorder([terms[seen]]) if n in folds)
@@ -224,7 +259,7 @@ class Values:
 
         ``carried`` gives what the registers of folds around it hold.
         """
-        here = _narrow(at)
+        here = narrow(at)
         point = Point(write.place, tuple(at[c] for c in write.counters))
         term, same = self._decided(context, write, term, here)
         values: dict[Expr, Expr] = {}
@@ -336,7 +371,7 @@ class Values:
         Where it does not exist, what it reads has addresses that are not what the program computes.
         """
         around = context.outward(context.smallest([*at.values(), *carried.values()], self.symbols))
-        here = _narrow(at)
+        here = narrow(at)
         ranges = [less(at[c], substitute(e, here)) for c, e in (*fold.here.loops, *inner)]
         runs = all_of([*ranges, substitute(fold.here.guard, here)])
         for outer in reversed(around[1:]):
@@ -406,13 +441,18 @@ class Values:
                 self.symbols.setdefault(register, context)
         own = set(use.fold.here.counters)  # a fold in memory has loops of the write itself
         inner = (*use.inner, *(loop for loop in use.fold.loops if loop[0] not in own))
+        counter = use.fold.loops[0][0]
+        if use.cycle is not None:
+            return (self._turn(context, use.cycle, {**use.at, **at}, *registers),)
+        if use.blocks is not None:
+            begin, length = at[counter] * resize(use.blocks[1], 32), use.blocks[1]
+            begin = begin if use.part is None else resize(use.part[0], 32) + begin
+            symbols = self._symbols(context, use.fold)
+            block = replace(use, initial=registers, symbols=symbols, context=context, part=(begin, length), blocks=None)
+            self._use(block)
+            return block.symbols
         if use.part is not None:
-            (counter, _), *_ = use.fold.loops
             at = {**at, counter: resize(at[counter], 32) + resize(use.part[0], 32)}
         everywhere = {**use.at, **at}
         carried = {**use.carried, **dict(zip(use.fold.registers, registers, strict=True))}
         return tuple(self.term(context, use.fold.here, everywhere, inner, t, carried) for t in use.fold.step)
-
-
-def _narrow(at: Iteration) -> dict[Expr, Expr]:
-    return {c: resize(w, c.width) for c, w in at.items()}

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 from chc.mapping.arithmetic.exact import equal, less, number_of
 from chc.mapping.memory.contexts import Context, conjuncts_of
-from chc.mapping.memory.layout import Iteration, Reader
+from chc.mapping.memory.layout import Reader, narrow
 from chc.mapping.memory.samples import Point, candidates
 from chc.mapping.memory.values import FoldUse, ScatteredReduction, Values
 from chc.mapping.program.writes import Loops
@@ -105,7 +105,7 @@ def _iterations(sides: Sides, inside: Context, cell: ScatteredReduction, counter
     write, definition = cell.definition.write, cell.definition
     number, count = number_of(counters)
     last = [definition.at[c] for c in write.counters]
-    address = substitute(write.address, _narrow(definition.at))
+    address = substitute(write.address, narrow(definition.at))
     sampler = sides.device.definitions.sampler
     iterations = sampler.run_up(inside.samples, write, address, last, count - 1 - number)
     table = candidates(inside.samples, inside.ranges, last, write)
@@ -121,7 +121,7 @@ def _iterations(sides: Sides, inside: Context, cell: ScatteredReduction, counter
 def _exist(claim: _Induction) -> None:
     """The write has the iterations, and its condition holds in them."""
     write, at = claim.cell.definition.write, claim.at
-    here = _narrow(at)
+    here = narrow(at)
     # components are compared before they are cut to the counters' widths
     conditions = [less(at[c], substitute(e, here)) for c, e in write.loops]
     conditions += conjuncts_of(substitute(write.guard, here))
@@ -164,7 +164,3 @@ def _before(claim: _Induction, sides: Sides) -> list[Expr]:
             meaning = "the iteration before stored what is read"
             case.theorem(claim.group, f"{case.name}: before, {plain(loop.name)}", same, meaning)
     return cases
-
-
-def _narrow(at: Iteration) -> dict[Expr, Expr]:
-    return {c: resize(t, c.width) for c, t in at.items()}

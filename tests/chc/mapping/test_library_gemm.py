@@ -334,6 +334,41 @@ def depth_in_blocks_and_a_loop_over_the_rest(h: Host, fault: str) -> None:
 
 
 @pattern(
+    "the second takes the first one's tiles",
+    "the second has the first one's weights",
+    "the second overwrites",
+    "the first always adds",
+    "each pair begins anew",
+    "the second adds in even pairs only",
+    "the second adds to the tile beside",
+    "the rest is there for even numbers",
+)
+def a_loop_unrolled_by_two(h: Host, fault: str) -> None:
+    h.all_inputs()
+    with h.loop(M) as i, h.loop(N) as j:
+
+        def product(k: Expr, adds: Expr, place: Expr, *, preload: bool = True) -> None:
+            if preload:
+                h.preload(k * N + j)
+            h.compute(i * K + k, place, adds)
+
+        with h.loop(K >> 1) as pair:
+            first, here = pair << 1, i * N + j
+            adds = {"the first always adds": true, "each pair begins anew": NEVER}.get(fault, ~(pair == 0))
+            product(first, adds, here)
+            with h.when(pair[0:0] == 0 if fault == "the second adds in even pairs only" else true):
+                product(
+                    first if fault == "the second takes the first one's tiles" else first + 1,
+                    NEVER if fault == "the second overwrites" else true,
+                    i * N if fault == "the second adds to the tile beside" else here,
+                    preload=fault != "the second has the first one's weights",
+                )
+        with h.when(K[0:0] == (0 if fault == "the rest is there for even numbers" else 1)):
+            product(K - 1, ~(K == 1), i * N + j)
+    h.read_all()
+
+
+@pattern(
     "loads after the start",
     "loads weights after the preload",
     "loads A for the first column only",
@@ -476,8 +511,11 @@ def test_hardware_that_ignores_the_accumulate_bit_is_not_proved() -> None:
     assert prove(mapping, discharger=Discharger(timeout=5.0), horn_timeout=3.0).status is not Status.PROVED
 
 
-def test_a_certificate_has_the_cases_in_order() -> None:
-    build, _ = PATTERNS["overwrites first by peeling"]
+@pytest.mark.parametrize(
+    "name", ["overwrites first by peeling", pytest.param("a loop unrolled by two", marks=pytest.mark.slow)]
+)
+def test_a_certificate_has_the_cases_in_order(name: str) -> None:
+    build, _ = PATTERNS[name]
     mapping = claim(partial(build, fault=""))
     verdict = replace(prove(mapping), runs=Runs(1, ()))
     content = json.loads(json.dumps(certificate_of(semantics_of(mapping), verdict, {}, "a test")))
