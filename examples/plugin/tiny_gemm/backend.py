@@ -79,6 +79,9 @@ class Dense(Implementation):
 
     def _calls(self) -> Sequence[Call]:
         xs, ws = self.split(self.node, self.types)
+        scales = {"x": self.quantisation["scale_x"], "w": self.quantisation["scale_w"]}
+        for what, scale in {**scales, "the result": sum(scales.values()) + self.quantisation["shift"]}.items():
+            check_scale(scale, what)
         rules = tuple(rule for rule, parts in ((ROWS_IN_PARTS, xs), (OUTPUTS_IN_PARTS, ws)) if len(parts) > 1)
         calls = []
         for x in xs:
@@ -102,8 +105,6 @@ class Dense(Implementation):
         x, y = (_scale(range_of(ranges, name) * options.margin) for name in "xy")
         w = _scale(range_of(ranges, "w"))
         shift = min(max(y - x - w, 0), MOST_SHIFT)
-        for scale, what in ((x, "x"), (w, "w"), (x + w + shift, "the result")):
-            check_scale(scale, what)
         return {"scale_x": x, "scale_w": w, "shift": shift}
 
     def _codes(self, name: str, operand: Reals) -> NDArray[np.int8]:

@@ -52,11 +52,10 @@ def power_above(magnitude: float) -> int:
     return math.frexp(magnitude)[1]
 
 
-def check_scale(scale: int, what: str) -> int:
-    """The scale; raises CannotOffload where it is out of range."""
+def check_scale(scale: int, what: str) -> None:
+    """Raises CannotOffload where a scale is out of range."""
     if abs(scale) > LARGEST_SCALE:
         raise CannotOffload(f"{what} needs the scale 2^{scale}, and scales are in 2^-60 .. 2^60")
-    return scale
 
 
 def unscale(values: Reals, scale: int) -> Reals:

@@ -81,6 +81,9 @@ class Convolution(Implementation):
     def _calls(self) -> Sequence[Call]:
         bits = self.quantisation["weight_bits"]
         shape, tiling = self.split(self.node, self.types, bits)
+        scale_x, scale_w = self.quantisation["scale_x"], self.quantisation["scale_w"]
+        for scale, what in ((scale_x, "x"), (scale_w, "w"), (self._scale, "the result")):
+            check_scale(scale, what)
         images, (rows, columns) = self.types[0].shape[0], shape.outputs
         bands = [(first, min(first + tiling.rows, rows)) for first in range(0, rows, tiling.rows)]
         groups = [(first, min(first + tiling.group, shape.filters)) for first in range(0, shape.filters, tiling.group)]
@@ -132,8 +135,6 @@ class Convolution(Implementation):
         # the steps of both formats in units of the largest elements: s and t with s + t = total and equal steps
         steps = math.log2(_X.step / x) - math.log2(weights.step / w)
         scale_w = min(max(round((total + steps) / 2), least_w), total - least_x)
-        for scale, what in ((total - scale_w, "x"), (scale_w, "w"), (total, "the result")):
-            check_scale(scale, what)
         return {**unscaled, "scale_x": total - scale_w, "scale_w": scale_w}
 
     def _format(self, name: str) -> tuple[FixedPoint, int]:

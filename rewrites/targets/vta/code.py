@@ -88,6 +88,9 @@ class Dense(Implementation):
 
     def _calls(self) -> Sequence[Call]:
         split = self.split(self.node, self.types)
+        scale_x, scale_w = self.quantisation["scale_x"], self.quantisation["scale_w"]
+        for scale, what in ((scale_x, "x"), (scale_w, "w"), (self._scale, "the result")):
+            check_scale(scale, what)
         several = [len({rows for _, rows, _ in split}) > 1, len({outputs for *_, outputs in split}) > 1]
         rules = tuple(rule for rule, used in zip(RULES, several, strict=True) if used)
         calls = []
@@ -118,8 +121,6 @@ class Dense(Implementation):
         scale_x, scale_w = (_byte_scale(v) for v in (x * options.margin, w))
         shift = max(_byte_scale(y * options.margin) - scale_x - scale_w, 0) if y else 0
         scale_x, shift = scale_x + max(shift - MOST_SHIFT, 0), min(shift, MOST_SHIFT)
-        for scale, what in ((scale_x, "x"), (scale_w, "w"), (scale_x + scale_w + shift, "the result")):
-            check_scale(scale, what)
         return {"scale_x": scale_x, "scale_w": scale_w, "shift": shift, "rounding": int(not options.as_published)}
 
     @property

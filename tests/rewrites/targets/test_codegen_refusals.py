@@ -159,8 +159,43 @@ def test_ranges_without_end_are_refused() -> None:
         quantisation_of(c.node, {"x": np.inf, "w": 1.0, "y": 1.0})
     assert str(raised.value) == "its calibrated range of x is inf, and formats are for finite numbers"
     with pytest.raises(CannotOffload) as raised:
-        quantisation_of(c.node, {"x": 1e30, "w": 1.0, "y": 1.0})
+        implement(c.node, c.types, quantisation_of(c.node, {"x": 1e30, "w": 1.0, "y": 1.0}))
     assert str(raised.value) == "x needs the scale 2^93, and scales are in 2^-60 .. 2^60"
+
+
+_LAYER = (normal(1, 2, 16), normal(2, 64, 16), normal(3, 64))
+_ROWS = (normal(1, 2, 16), normal(2, 16), normal(3, 16))
+_RECURRENT = (normal(1, 2, 16), normal(2, 64, 16), normal(3, 64, 64), normal(4, 64), normal(5, 64))
+_IMAGE = (normal(1, 1, 8, 4, 4), normal(2, 8, 8, 1, 1))
+
+
+@pytest.mark.parametrize(
+    ("operator", "operands", "attributes", "changed", "message"),
+    [
+        ("flexasr.linear", _LAYER, {"activation": "tanh"}, {"scale_x": 1, "scale_w": 0},
+         "the scales of x and w must cancel out in front of tanh, not give 2^1"),
+        ("flexasr.linear", _LAYER, {"activation": "sigmoid"}, {"scale_x": 2, "scale_w": -3},
+         "the scales of x and w must cancel out in front of sigmoid, not give 2^-1"),
+        ("flexasr.linear", _LAYER, {"activation": "none"}, {"scale_x": 40, "scale_w": 40},
+         "the result needs the scale 2^80, and scales are in 2^-60 .. 2^60"),
+        ("flexasr.max_pool", _LAYER[:1], {}, {"scale": -61}, "x needs the scale 2^-61, and scales are in 2^-60 .. 2^60"),
+        ("flexasr.mean_pool", _LAYER[:1], {}, {"bias": 8}, "the AdaptivFloat bias of x must be in 0 .. 7, not 8"),
+        ("flexasr.layer_norm", _ROWS, {"epsilon": 1e-5}, {"scale_y": 61},
+         "the result needs the scale 2^61, and scales are in 2^-60 .. 2^60"),
+        ("flexasr.rnn", _RECURRENT, {}, {"scale_x": 61}, "x needs the scale 2^61, and scales are in 2^-60 .. 2^60"),
+        ("hlscnn.conv2d", _IMAGE, CONV, {"scale_w": -61}, "w needs the scale 2^-61, and scales are in 2^-60 .. 2^60"),
+        ("vta.dense", _LAYER[:2], {}, {"scale_x": 30, "scale_w": 30, "shift": 1},
+         "the result needs the scale 2^61, and scales are in 2^-60 .. 2^60"),
+    ],
+)  # fmt: skip
+def test_number_formats_that_calibration_would_not_choose_are_refused(
+    operator: str, operands: Any, attributes: dict[str, Any], changed: dict[str, int], message: str
+) -> None:
+    """Those of a directory that somebody has edited: with them, a program is not the operator, or has no bound."""
+    c = case(operator, operands, **attributes)
+    with pytest.raises(CannotOffload) as raised:
+        c.implementation(**changed)
+    assert str(raised.value) == message
 
 
 def test_numbers_that_are_not_finite_are_refused() -> None:

@@ -63,6 +63,11 @@ class Linear(AdaptiveImplementation):
     def _calls(self) -> Sequence[Call]:
         activation = str(self.node.attribute("activation"))
         split = self.split(self.node, self.types)
+        x, w = (self.quantisation[f"scale_{name}"] for name in "xw")
+        for scale, what in ((x, "x"), (w, "w"), (x + w, "the result")):
+            check_scale(scale, what)
+        if x + w and activation not in ("none", "relu"):
+            raise CannotOffload(f"the scales of x and w must cancel out in front of {activation}, not give 2^{x + w}")
         several = [len({rows for rows, _ in split}) > 1, len({outputs for _, outputs in split}) > 1]
         rules = tuple(rule for rule, used in zip(RULES, several, strict=True) if used)
         if rules and activation != "none":
@@ -102,8 +107,6 @@ class Linear(AdaptiveImplementation):
                 break
             scale_x += 1
         total = scale_x + scale_w
-        for scale, what in ((scale_x, "x"), (scale_w, "w"), (total, "the result")):
-            check_scale(scale, what)
         bias_x = adaptive_bias(r["x"] * 2.0**-scale_x, options, margin)
         bias_w = adaptive_bias(r["w"] * 2.0**-scale_w, options)
         # the accumulator has 28 - bias_x - bias_w fraction bits in 32

@@ -15,11 +15,22 @@ from typing import Any, ClassVar, Final, Literal
 from numpy.typing import NDArray
 
 from accel_models.flexasr.layout import LANES
+from accel_models.flexasr.quantise import BIASES
 from ir_semantics.graph import Node, TensorType
 from rewrites.claims.theorems import applied
 from rewrites.compiler.codegen.bounding import bounds_of, operand_error
 from rewrites.compiler.codegen.formats import check_scale, greatest, range_of
-from rewrites.compiler.codegen.interface import Bounds, Call, Executed, Options, Part, Ranges, Reals, Tensors
+from rewrites.compiler.codegen.interface import (
+    Bounds,
+    Call,
+    CannotOffload,
+    Executed,
+    Options,
+    Part,
+    Ranges,
+    Reals,
+    Tensors,
+)
 from rewrites.compiler.codegen.parts import equal_parts, fits, flat, most_that_fit, require_elements
 from rewrites.mappings.claim import MappingClaim
 from rewrites.mappings.flexasr import claims
@@ -69,6 +80,10 @@ class Pool(AdaptiveImplementation):
     def _calls(self) -> Sequence[Call]:
         program = POOLS[self.node.operator]
         down, across = self.split(self.node, self.types)
+        bias, scale = self._format("x")
+        check_scale(scale, "x")
+        if bias not in BIASES:
+            raise CannotOffload(f"the AdaptivFloat bias of x must be in {BIASES[0]} .. {BIASES[-1]}, not {bias}")
         rules = [POOLED_ROWS[program.kind]] if len(down) > 1 else []
         rules += [POOLED_COLUMNS[program.kind]] if len(across) > 1 else []
 
@@ -91,7 +106,7 @@ class Pool(AdaptiveImplementation):
     def choose(node: Node, ranges: Ranges, options: Options) -> dict[str, int]:
         """The quantisation for these ranges."""
         x = range_of(ranges, "x")
-        scale = check_scale(adaptive_scale(x, options, options.margin), "x")
+        scale = adaptive_scale(x, options, options.margin)
         return {"bias": adaptive_bias(x * 2.0**-scale, options, options.margin), "scale": scale}
 
     def _format(self, name: str) -> tuple[int, int]:

@@ -59,6 +59,7 @@ class Recurrent(AdaptiveImplementation):
 
     def _calls(self) -> Sequence[Call]:
         sizes = self.split(self.node, self.types)
+        check_scale(self.quantisation["scale_x"], "x")
         biases = {name: value for name, value in self.quantisation.items() if name.startswith("bias_")}
         x, h = (0, sizes["ni"] * LANES), (0, sizes["no"] * FEATURES)
         gates = (0, len(GATES[_kind(self.node)]))
@@ -89,7 +90,7 @@ class Recurrent(AdaptiveImplementation):
         """The quantisation for these ranges."""
         names = ("x", "w", "u", "b", "d", "state", "products", "hidden")
         r = {name: range_of(ranges, name) for name in names}
-        scale = check_scale(adaptive_scale(r["x"], options, options.margin), "x")
+        scale = adaptive_scale(r["x"], options, options.margin)
         q = {
             "bias_x": adaptive_bias(r["x"] * 2.0**-scale, options, options.margin),
             "bias_w": adaptive_bias(r["w"] * 2.0**scale, options),

@@ -60,6 +60,8 @@ class LayerNorm(AdaptiveImplementation):
 
     def _calls(self) -> Sequence[Call]:
         sizes = self.split(self.node, self.types)
+        for scale, what in (("scale_x", "x"), ("scale_y", "the result")):
+            check_scale(self.quantisation[scale], what)
         rows, features = ((0, extent) for extent in self.types[0].shape)
         biases = {name: self.quantisation[name] for name in ("bias_x", "bias_beta", "bias_gamma")}
         row = {"gamma": (features,), "beta": (features,)}
@@ -102,8 +104,8 @@ class LayerNorm(AdaptiveImplementation):
             "bias_x": bias_x,
             "bias_gamma": adaptive_bias(r["gamma"] * 2.0**-scale_y, options),
             "bias_beta": adaptive_bias(r["beta"] * 2.0**-scale_y, options),
-            "scale_x": check_scale(scale_x, "x"),
-            "scale_y": check_scale(scale_y, "the result"),
+            "scale_x": scale_x,
+            "scale_y": scale_y,
         }
 
     def _format(self, name: str) -> tuple[int, int]:
