@@ -63,6 +63,36 @@ def loads_resolved(root: Expr) -> Expr:
     return done[root]
 
 
+def resolved(root: Expr) -> Expr:
+    """The term with loads from memory variables only, and functions of memories by their bodies."""
+    return _resolved(root) if any(map(_is_of_memories, postorder([root]))) else loads_resolved(root)
+
+
+def _is_of_memories(node: Expr) -> bool:
+    """Whether a function is applied to a memory."""
+    return node.func is not None and any(isinstance(a.sort, MemSort) for a in node.args)
+
+
+def _resolved(root: Expr) -> Expr:
+    done: dict[Expr, Expr] = {}
+    for node in postorder([root]):
+        args = tuple(done[a] for a in node.args)
+        if _is_of_memories(node):
+            assert node.func is not None
+            require_body(node.func)
+            done[node] = resolved(node.func.unfold(args))
+        else:
+            done[node] = rebuild(node, args) if args else node
+    return loads_resolved(done[root])
+
+
+def require_body(function: Function) -> Expr:
+    """The body of a function; raises NoBodyError where it has none."""
+    if function.body is None:
+        raise NoBodyError(f"Function {function.name} must have a body to be run; give it one or run another model")
+    return function.body
+
+
 class _Writer:
     """Emits assignments for expression nodes; a memo per open block lets blocks reuse outer values."""
 
@@ -162,7 +192,7 @@ def compile_terms(parameters: Sequence[Expr], roots: Iterable[Expr], *, vector: 
 
     With ``vector`` the arguments may be NumPy int64 arrays (every width must then stay below 63 bits).
     """
-    return _Terms(parameters, [loads_resolved(root) for root in roots], vector).__call__
+    return _Terms(parameters, [resolved(root) for root in roots], vector).__call__
 
 
 class _Terms:
@@ -257,9 +287,7 @@ def compile_function(function: Function, vector: bool = False) -> Callable[..., 
     On arrays, functions of few argument bits are looked up in a table of their values.  Raises NoBodyError on
     an uninterpreted function.
     """
-    if function.body is None:
-        raise NoBodyError(f"Function {function.name} must have a body to be run; give it one or run another model")
-    inner = compile_terms(function.params, [function.body], vector=vector)
+    inner = compile_terms(function.params, [require_body(function)], vector=vector)
     if not vector:
         return lambda *args: inner(*args)[0]
     values = table(function, lambda *args: inner(*args)[0])
@@ -309,7 +337,7 @@ def _block(writer: _Writer, body: tuple[Statement, ...], bound: set[Expr], carri
     for statement in body:
         match statement:
             case For(counter=counter, extent=extent, body=inner):
-                limit = writer.emit(loads_resolved(extent))
+                limit = writer.emit(resolved(extent))
                 if extent.width > counter.width:
                     writer.line(f"if {limit} > {1 << counter.width}: refused({limit}, {counter.name!r})")
                 # from the second iteration on, these do not hold what they held before the loop
@@ -325,22 +353,30 @@ def _block(writer: _Writer, body: tuple[Statement, ...], bound: set[Expr], carri
                 writer.scopes.pop()
                 writer.indent -= 1
             case Let(target=target, value=value):
-                writer.line(f"{writer.name(target)} = {writer.emit(loads_resolved(value))}")
+                writer.line(f"{writer.name(target)} = {writer.emit(resolved(value))}")
                 _bind(writer, target, bound, carried)
             case Load(target=target, memory=memory, address=address):
                 if memory.op == "var":
-                    word = f"{writer.emit(memory)}[{writer.emit(loads_resolved(address))}]"
+                    word = f"{writer.emit(memory)}[{writer.emit(resolved(address))}]"
                 else:
-                    word = writer.emit(loads_resolved(memory.load(address)))
+                    word = writer.emit(resolved(memory.load(address)))
                 writer.line(f"{writer.name(target)} = {word}")
                 _bind(writer, target, bound, carried)
             case Store(memory=memory, address=address, value=value):
-                where, what = writer.emit(loads_resolved(address)), writer.emit(loads_resolved(value))
-                writer.line(f"{writer.emit(memory)}[{where}] = {what}")
+                where, what = writer.emit(resolved(address)), writer.emit(resolved(value))
+                writer.line(f"{writer.emit(_target(memory))}[{where}] = {what}")
                 writer.forget(writer.variables_in(memory))
             case Command(inputs=inputs, note=note):
-                pairs = ", ".join(f"{n!r}: {writer.emit(loads_resolved(v))}" for n, v in inputs)
+                pairs = ", ".join(f"{n!r}: {writer.emit(resolved(v))}" for n, v in inputs)
                 writer.line(f"issue({{{pairs}}}, {note!r})")
+
+
+def _target(memory: Expr) -> Expr:
+    """A memory that is stored to, chosen by conditions that are resolved."""
+    if memory.op != "ite":
+        return memory
+    condition, then, otherwise = memory.args
+    return build.ite(resolved(condition), _target(then), _target(otherwise))
 
 
 def _bind(writer: _Writer, target: Expr, bound: set[Expr], carried: set[Expr]) -> None:

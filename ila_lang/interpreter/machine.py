@@ -31,6 +31,11 @@ class CommandError(Exception):
     """A command that the model does not accept: not valid, not decoded, decoded twice, or reserved."""
 
 
+def no_input(ila: Ila, name: str) -> CommandError:
+    """The error of a command that gives what is no input of a model."""
+    return CommandError(f"{ila.name} has no input {name}; it has {', '.join(ila.inputs)}")
+
+
 def store_plan(term: Expr, guard: Expr = true) -> tuple[Expr, StorePlan]:
     """A memory expression as its base variable and guarded stores, oldest first.
 
@@ -139,7 +144,7 @@ class Machine:
         """The one instruction that ``inputs`` select in the present state."""
         for name in inputs:
             if name not in self.ila.inputs:
-                raise CommandError(f"{self.ila.name} has no input {name}; it has {', '.join(self.ila.inputs)}")
+                raise no_input(self.ila, name)
         valid, *decoded = self._call(self._shared.decode, inputs)
         if not valid:
             raise CommandError(f"{_show(inputs)} is not a valid command of {self.ila.name}")

@@ -10,8 +10,8 @@ from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Set
 from dataclasses import dataclass, field
 
-from ila_lang.interpreter.compile import NoBodyError, loads_resolved
-from ila_lang.language.expr import Expr, Function, postorder, rebuild, variables_of
+from ila_lang.interpreter.compile import require_body, resolved
+from ila_lang.language.expr import Expr, Function, postorder, variables_of
 from ila_lang.language.sorts import BvSort, MemSort, Sort
 
 #: Terms with wider parts are left to the interpreter: their code would grow with the square of the width.
@@ -403,31 +403,6 @@ class Body:
                 assert self.fail is not None
                 bad = self.let(f"select i1 {reached[node]}, i1 {outside}, i1 false")
                 self.fail(bad, words.error, address, bits)
-
-
-def resolved(root: Expr) -> Expr:
-    """The term with loads from memory variables only, and functions of memories by their bodies."""
-    if not any(isinstance(v.sort, MemSort) for v in variables_of(root)):
-        return root
-    order = postorder([root])
-    if not any(n.func is not None and any(isinstance(a.sort, MemSort) for a in n.args) for n in order):
-        return loads_resolved(root)
-    done: dict[Expr, Expr] = {}
-    for node in order:
-        args = tuple(done[a] for a in node.args)
-        if node.func is not None and any(isinstance(a.sort, MemSort) for a in args):
-            require_body(node.func)
-            done[node] = resolved(node.func.unfold(args))
-        else:
-            done[node] = rebuild(node, args) if args else node
-    return loads_resolved(done[root])
-
-
-def require_body(function: Function) -> Expr:
-    """The body of a function; raises NoBodyError where it has none."""
-    if function.body is None:
-        raise NoBodyError(f"Function {function.name} must have a body to be run; give it one or run another model")
-    return function.body
 
 
 def scalars_and_memories(variables: Mapping[str, Expr]) -> tuple[dict[str, Expr], dict[str, Expr]]:

@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from ila_lang.interpreter.compile import resolved
 from ila_lang.interpreter.machine import Machine, check_sizes, run_fragment
 from ila_lang.language.build import const, ite, true
 from ila_lang.language.expr import Expr, postorder, private_var, variables_of
@@ -24,7 +25,6 @@ from ila_lang.language.kernel import Command, For, Kernel, Let, Load, Statement,
 from ila_lang.language.model import Instruction
 from ila_lang.language.sorts import MemSort, bv, mem
 from ila_lang.native.arrays import Tensor, new_words, own_words, run_on_arrays
-from ila_lang.native.terms import resolved
 
 from .simulator import CommandStream, Simulator
 
@@ -108,7 +108,7 @@ class Program:
     def run_samples(self, device: Machine, tensors: Mapping[str, Words]) -> dict[str, Words]:
         """As :meth:`run` on one sample after the other; tensors have them along a first axis.
 
-        It has the extent 1 where all samples have the same.
+        It has the extent 1 where all samples have the same.  Raises InstanceError where numbers of samples differ.
         """
         words = self._words(tensors)
         count = max(map(len, words.values()), default=1)
@@ -153,7 +153,13 @@ class Program:
             if tensor not in self.fragment.tensors:
                 known = ", ".join(self.fragment.tensors)
                 raise InstanceError(f"{what} must be one of {known}, not {tensor}; leave it out")
-        words, samples = {}, max(map(len, tensors.values()), default=1)
+        counts = {tensor: len(array) for tensor, array in tensors.items()}
+        words, samples = {}, max(counts.values(), default=1)
+        if not {1, samples}.issuperset(counts.values()) or not samples:
+            given = ", ".join(f"{count} of {tensor}" for tensor, count in counts.items())
+            raise InstanceError(
+                f"Program {name} must be given as many samples of each tensor, or one for all of them, not {given}"
+            )
         for tensor, count in self.reads.items():
             if tensor not in tensors:
                 raise InstanceError(
@@ -179,6 +185,8 @@ class Program:
                 f"{where} must have {count} elements in one dimension, not shape {tensor.shape[1:]}; give its elements "
                 "in row-major order"
             )
+        if isinstance(tensor, np.ma.MaskedArray):
+            raise InstanceError(f"{where} must be an array without a mask; fill in what is masked")
         if tensor.dtype.kind not in "iu":
             raise InstanceError(f"{where} must hold codes of {bits} bits as integers, not {tensor.dtype}; quantise it")
         if tensor.dtype.itemsize * 8 == bits:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ila_lang.interpreter.compile import Memory
-from ila_lang.interpreter.machine import CommandError, Machine, check_sizes, require_arguments, run_fragment
+from ila_lang.interpreter.machine import Machine, check_sizes, no_input, require_arguments, run_fragment
 from ila_lang.language.expr import Expr
 from ila_lang.language.fragment import Fragment
 from ila_lang.language.kernel import Kernel
@@ -55,7 +55,12 @@ class CommandStream:
 
     @staticmethod
     def of(ila: Ila, commands: Sequence[Mapping[str, int]]) -> CommandStream:
-        """Commands given one by one as columns; inputs that a command does not give are 0 there."""
+        """Commands given one by one as columns; inputs that a command does not give are 0 there.
+
+        Raises CommandError where a command gives what is no input.
+        """
+        for name in sorted(set().union(*commands) - ila.inputs.keys()):
+            raise no_input(ila, name)
         columns: dict[str, Words] = {}
         for name, variable in ila.inputs.items():
             try:
@@ -286,7 +291,7 @@ class Simulator(Machine):
         for name, column in stream.columns.items():
             variable = self.ila.inputs.get(name)
             if variable is None:
-                raise CommandError(f"{self.ila.name} has no input {name}; it has {', '.join(self.ila.inputs)}")
+                raise no_input(self.ila, name)
             size = row_bytes(variable)
             if size and (column.dtype != np.uint8 or column.shape[1:] != (size,)):
                 raise ValueError(

@@ -355,6 +355,29 @@ def test_functions_that_see_a_memory() -> None:
         same_as_the_walk(kernel, {}, contents)
 
 
+def test_functions_that_see_a_memory_with_stores() -> None:
+    """Such a function, and a choice of the memory that is stored to, on both interpreters."""
+    memory, last = il.mem(3, 8), il.bv(8)
+    peek = il.Function("peek", {"memory": memory, "address": il.bv(3)}, last, None)
+    peek.body = peek.params[0].load(peek.params[1])
+    twice = il.Function("twice", {"memory": memory, "address": il.bv(3)}, last, None)
+    at = peek(twice.params[0].store(0, 5), twice.params[1])
+    twice.body = peek(twice.params[0].store(at[2:0], 7), twice.params[1])
+    for kind in (il.Machine, il.Simulator):
+        ila = il.Ila("a")
+        place, a, b = ila.input("place", 3), ila.memory("a", 3, 8, 0), ila.memory("b", 3, 8, 0)
+        n = ila.state("n", 8, 0)
+        kernel = Kernel("k")
+        chosen = peek(a.store(0, n), const(0, 3)) == 7
+        kernel.store(il.ite(chosen, a, b), 1, twice(b, n[2:0]) + n)
+        ila.instruction("go").set_decode(il.true).update(n, twice(a.store(place, 1), place)).start(kernel)
+        device = kind(ila)
+        for number, word in ((5, 1), (1, 7), (0, 1)):  # 7 is read where a word is its own address
+            device.step({"place": number})
+            assert device.values["n"] == word
+        assert [device.memories[m][1] for m in "ab"] == [7, 8]
+
+
 # -- sums of products ---------------------------------------------------------------------------------------
 
 FORMS: dict[str, tuple[int, Callable[[Expr, Expr], Expr]]] = {

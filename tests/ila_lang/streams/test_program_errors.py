@@ -279,6 +279,10 @@ def test_signed_numbers_are_words_in_twos_complement_of_any_width() -> None:
             {"short": np.arange(-1, 2)},
             "Tensor short of program toy must hold codes of 16 bits, not -1 to 1; give signed numbers as int16",
         ),
+        (
+            {"x": np.ma.MaskedArray(np.arange(3, dtype=np.uint8), [True, False, False])},
+            "Tensor x of program toy must be an array without a mask; fill in what is masked",
+        ),
     ],
 )
 def test_tensors_of_another_form(change: dict[str, Any], message: str) -> None:
@@ -290,6 +294,20 @@ def test_tensors_of_another_form(change: dict[str, Any], message: str) -> None:
     with pytest.raises(InstanceError, match=f"^{re.escape(message)}$"):
         toy_program().run(device, given)
     assert not device.memories["words"]  # nothing is done
+
+
+@pytest.mark.parametrize(("wide", "short", "x"), [(3, 2, 1), (0, 1, 1), (0, 0, 0)])
+def test_numbers_of_samples_that_differ(wide: int, short: int, x: int) -> None:
+    """Native code goes from sample to sample without looking at the end."""
+    given = {n: np.stack([tensors()[n]] * 3)[:count] for n, count in (("wide", wide), ("short", short), ("x", x))}
+    device = Simulator(echo())
+    with pytest.raises(InstanceError) as error:
+        toy_program().run_samples(device, given)
+    assert str(error.value) == (
+        "Program toy must be given as many samples of each tensor, or one for all of them, not "
+        f"{wide} of wide, {short} of short, {x} of x"
+    )
+    assert not device.memories["words"]
 
 
 def test_tensors_are_left_as_they_are() -> None:

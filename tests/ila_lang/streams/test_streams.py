@@ -9,7 +9,21 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from ila_lang import BOOL, CommandStream, Expr, Ila, Kernel, Simulator, all_of, bv, concat, const, ite, var
+from ila_lang import (
+    BOOL,
+    CommandError,
+    CommandStream,
+    Expr,
+    Ila,
+    Kernel,
+    Simulator,
+    all_of,
+    bv,
+    concat,
+    const,
+    ite,
+    var,
+)
 from tests.ila_lang.native.test_native_kernels import same_as_steps
 
 RANDOMS = st.integers(0, 1 << 32).map(Random)
@@ -131,6 +145,13 @@ def test_commands_that_do_not_give_all_inputs() -> None:
     machine = Simulator(ila)
     seen = machine.execute(stream, ["out"])["out"]
     assert [(n, row.tolist()) for n, row in seen] == [(1, [0xEF, 0xCD, 0xAB, 0x89, 0x67, 0x45, 0x23, 0x01])]
+
+
+def test_commands_that_give_what_is_no_input() -> None:
+    """A column for it would not be missed."""
+    commands = [{"kind": 0, "at": 3, "data": 1}, {"kind": 0, "adress": 3, "data": 2}]
+    with pytest.raises(CommandError, match=r"^rows has no input adress; it has kind, at, data$"):
+        CommandStream.of(device(8, 8, list(range(8))), commands)
 
 
 @pytest.mark.parametrize("state", [False, True])
