@@ -22,9 +22,12 @@ from ir_semantics.elements.binders import (
     outside_binders,
     substitute,
 )
-from ir_semantics.elements.operators import both, conjuncts, either, equal, inside, negation, same, times
-from ir_semantics.elements.terms import Term, integer_value, is_true, number, truth, variable_of
+from ir_semantics.elements.operators import apply, both, conjuncts, either, equal, inside, negation, same, times
+from ir_semantics.elements.terms import Term, fresh, integer_value, is_true, number, truth, variable_of
 from ir_semantics.mlir.semantics.tensor import digits, linear
+from chc.bijections.reductions import Reductions
+from chc.bijections.theorem import Goal
+from ir_semantics.elements.bags import Operator
 from smt_encodings.claims import Interpretation, Obligation
 from smt_encodings.discharge import Discharger, NotDischarged
 from smt_encodings.interpretations import CannotInterpret
@@ -65,6 +68,8 @@ class Prover:
     assumptions: dict[str, None] = field(default_factory=dict)
     reasons: list[str] = field(default_factory=list)
     _pairs: dict[tuple[Loop, Loop, tuple[Term, ...]], bool] = field(default_factory=dict)
+    _equal: dict[tuple[Term, Term, tuple[Term, ...]], bool] = field(default_factory=dict)
+    _free: dict[Operator, bool] = field(default_factory=dict)
 
     def follows(
         self,
@@ -92,6 +97,9 @@ class Prover:
         known = [*hypotheses, *_instances(hypotheses, goal, at)]
         if self._asked(meaning, [*known, *_laws([*known, goal])], goal, {}, ladder[:1]):
             return True
+        goal = self._reductions(meaning, at).replaced(goal, hypotheses)
+        if is_true(goal):
+            return True
         classes = self._classes(meaning, known, goal, at)
         laws = _laws([*known, goal])
         return self._asked(meaning, [*known, *laws], goal, classes, ladder if classes else ladder[1:])
@@ -99,6 +107,34 @@ class Prover:
     def alike(self) -> bool:
         """Asks the one question that is left where both sides are one term: whether true is true."""
         return self._answer("both functions have one normal form", (), truth(True), {}, Interpretation.UNINTERPRETED)
+
+    # -- reductions whose order is free ------------------------------------------------------------------------
+
+    def _reductions(self, meaning: str, at: Sequence[Sequence[Term]]) -> Reductions:
+        def follows(goal: Goal, hypotheses: Sequence[Term]) -> bool:
+            known = [*hypotheses, *goal.hypotheses]
+            return self.follows(f"{meaning}: {goal.meaning}", known, goal.goal, [*at, *goal.places], COARSE)
+
+        return Reductions(follows, self._is_free, self._equal)
+
+    def _is_free(self, operator: Operator) -> bool:
+        """Whether an operator is associative and commutative on all values, or taken to be."""
+        if operator == Operator("add", operator.kind) and operator.kind.family == "float":
+            return self.floats_are_symbols
+        if operator not in self._free:
+            a, b, c = (fresh(name, operator.kind) for name in "abc")
+
+            def of(x: Term, y: Term) -> Term:
+                return apply(operator.name, x, y)
+
+            laws = [same(of(a, b), of(b, a)), same(of(of(a, b), c), of(a, of(b, c)))]
+            if operator.unit is not None:
+                laws.append(same(of(operator.unit, a), a))
+            text = f"{operator.name} of {operator.kind} is associative and commutative, and has its unit"
+            ladder = (Interpretation.ABSTRACT_FLOAT, Interpretation.IEEE)
+            ladder = ladder if operator.kind.family == "float" else (Interpretation.BITS,)
+            self._free[operator] = any(self._answer(text, (), both(*laws), {}, i) for i in ladder)
+        return self._free[operator]
 
     # -- folds -----------------------------------------------------------------------------------------------
 

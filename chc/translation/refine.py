@@ -10,7 +10,6 @@ from math import prod
 
 from ir_semantics.elements.binders import unrolled
 from ir_semantics.elements.operators import at_most, both, either, equal, inside, negation, same
-from ir_semantics.elements.sums import Reordering, without_common
 from ir_semantics.elements.terms import Term, fresh, integer_value, is_true, new_terms, number, truth
 from ir_semantics.mlir import ir
 from ir_semantics.mlir.semantics.arguments import Arguments, arguments_of, bodies_of, globals_of
@@ -156,7 +155,6 @@ class _Attempt:
         self.options = options
         self.discharger = discharger
         self.prover = Prover(discharger, functions[0].symbol or "function", None, options.associative)
-        self.order = Reordering()
         self.details: dict[str, object] = {}
         self.notes: dict[str, None] = {}
         self.arguments = Arguments()
@@ -325,21 +323,13 @@ class _Attempt:
     def _equal(
         self, text: str, known: Sequence[Term], pair: tuple[Element, Element], at: Sequence[Term], ladder: Ladder
     ) -> bool:
-        a, b = self._in_order(pair)
+        a, b = pair
         if a.value is b.value and (a.defined is b.defined or is_true(b.defined)):
             return True
         here = [*known, a.defined]
         if not self.prover.follows(f"{text}: it is defined", here, b.defined, [at], ladder):
             return False
         return self.prover.follows(text, here, same(a.value, b.value), [at], ladder)
-
-    def _in_order(self, pair: tuple[Element, Element]) -> tuple[Element, Element]:
-        """The pair, or what is left to be compared where sums have no order."""
-        a, b = pair
-        if not self.options.associative or a.kind.family != "float":
-            return pair
-        one, other = without_common(self.order.of(a.value), self.order.of(b.value))
-        return Element(one, a.defined), Element(other, b.defined)
 
     def _enumerated(self, name: str, known: Sequence[Term], a: Tensor, b: Tensor) -> bool:
         """Whether all elements of a result of few elements are the same, one by one."""
@@ -349,7 +339,7 @@ class _Attempt:
             return False
         goals = []
         for at in _places(shape):
-            one, other = self._in_order((a.at(at), b.at(at)))
+            one, other = a.at(at), b.at(at)
             alike = both(other.defined, same(unrolled(one.value, UNROLLED), unrolled(other.value, UNROLLED)))
             goals.append(either(negation(one.defined), alike))
         return self.prover.follows(f"each element of {name} is the same", known, both(*goals), (), COARSE)

@@ -1,0 +1,118 @@
+"""Pairs of families of summands, with a guess which tuple of one is which tuple of the other.
+
+Summands are laid over each other; where subscripts differ, they must be equal, and these equations are solved in both
+directions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice, product
+
+from ir_semantics.elements.bags import Family
+from ir_semantics.elements.binders import outside_binders
+from ir_semantics.elements.operators import atom, both, equal, minus, of_polynomial, polynomial
+from ir_semantics.elements.terms import Symbol, Term, integer_value, number, variable_of
+from ir_semantics.scalars.formats import INTEGERS
+from ir_semantics.tensors.index import Index, divisors
+
+from .solve import solved
+
+COMMUTATIVE = frozenset(("add", "mul", "maximum", "minimum", "maxnum", "minnum", "bit_and", "bit_or", "bit_xor", "same"))
+MOST_WAYS = 8
+"""Ways to lay a summand over another one, at most."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Tuples of one family and of another one that are each other's images; ``positive`` is what the maps divide by."""
+
+    one: Family
+    other: Family
+    forwards: tuple[Term, ...]
+    backwards: tuple[Term, ...]
+    positive: tuple[Term, ...]
+
+    def condition(self) -> Term:
+        """Whether a tuple of the first family, in its variables, has an image."""
+        return _mapped(self.one, self.other, self.forwards, self.backwards)
+
+    def back(self) -> Term:
+        """Whether a tuple of the other family, in its variables, has one."""
+        return _mapped(self.other, self.one, self.backwards, self.forwards)
+
+
+def _mapped(one: Family, other: Family, there: Sequence[Term], back: Sequence[Term]) -> Term:
+    returned = [equal(other.at(there, b), v) for b, v in zip(back, one.variables, strict=True)]
+    return both(other.at(there, other.domain), *returned)
+
+
+def pieces(one: Family, other: Family) -> Iterator[Piece]:
+    """Guesses, the most likely one first."""
+    seen: set[object] = set()
+    for equations in islice(_ways(one, other), MOST_WAYS):
+        piece = _piece(one, other, [polynomial(e) for e in equations])
+        if piece is not None and (piece.forwards, piece.backwards) not in seen:
+            seen.add((piece.forwards, piece.backwards))
+            yield piece
+
+
+def _ways(one: Family, other: Family) -> Iterator[tuple[Term, ...]]:
+    own = frozenset(variable_of(v) for f in (one, other) for v in f.variables)
+    yield from _alike(one.summand, other.summand, own)
+    reads = [[t for t in outside_binders(f.summand) if t.op == "read"] for f in (one, other)]
+    if [r.payload for r in reads[0]] == [r.payload for r in reads[1]]:
+        yield tuple(minus(x, y) for a, b in zip(*reads, strict=True) for x, y in zip(a.args, b.args, strict=True))
+
+
+def _alike(a: Term, b: Term, own: frozenset[Symbol]) -> Iterator[tuple[Term, ...]]:
+    """Equations between integers that make two terms the same; of other terms nothing but their operators is compared."""
+    if a is b or (own.isdisjoint(a.symbols) and own.isdisjoint(b.symbols)):
+        yield ()
+        return
+    if a.kind != b.kind:
+        return
+    if a.kind == INTEGERS and (a.op != b.op or a.op in ("symbol", "polynomial", "constant")):
+        yield (minus(a, b),)
+        return
+    if a.op != b.op or a.payload != b.payload or len(a.args) != len(b.args):
+        return
+    for args in (b.args, b.args[::-1]) if a.op in COMMUTATIVE else (b.args,):
+        ways = [list(islice(_alike(x, y, own), MOST_WAYS)) for x, y in zip(a.args, args, strict=True)]
+        for parts in product(*ways):
+            yield tuple(e for part in parts for e in part)
+
+
+def _piece(one: Family, other: Family, equations: Sequence[Index]) -> Piece | None:
+    try:
+        forwards, backwards = _map(one, other, equations), _map(other, one, equations)
+    except ZeroDivisionError:
+        return None
+    if forwards is None or backwards is None:
+        return None
+    own = frozenset(variable_of(v) for f in (one, other) for v in f.variables)
+    divided = [of_polynomial(d) for d in divisors(map(polynomial, (*forwards, *backwards)))]
+    if any(not own.isdisjoint(d.symbols) for d in divided):
+        return None
+    return Piece(one, other, forwards, backwards, tuple(d for d in divided if integer_value(d) is None))
+
+
+def _map(one: Family, other: Family, equations: Sequence[Index]) -> tuple[Term, ...] | None:
+    """The variables of the other family as terms in those of the first one."""
+    names = {f: {_name(v): polynomial(e) for v, e in f.ranges} for f in (one, other)}
+    values = solved(equations, names[other], names[one])
+    unused = [v for v in one.variables if not any(_name(v) in e.variables for e in equations)]
+    left = [n for n in names[other] if n not in values]
+    if len(left) != len(unused):
+        unused = []
+    values |= dict(zip(left, map(polynomial, unused), strict=False))
+    terms = tuple(of_polynomial(values[n]) if n in values else number(0) for n in names[other])
+    foreign = frozenset(map(variable_of, other.variables))
+    return None if any(not foreign.isdisjoint(t.symbols) for t in terms) else terms
+
+
+def _name(variable: Term) -> str:
+    (name,) = polynomial(variable).variables
+    assert atom(name) is variable
+    return name

@@ -1,0 +1,111 @@
+"""Equality of what reductions give, in any order, by pieces that are guessed and proved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from math import prod
+
+from ir_semantics.elements.bags import Family, Operator, by_choices, families, operator_of, without_common
+from ir_semantics.elements.binders import outside_binders, rebuilt
+from ir_semantics.elements.terms import Term, integer_value
+
+from .pieces import COMMUTATIVE, Piece, pieces
+from .theorem import Goal, goals
+
+FEW = 64
+"""Bags of at most so many summands are written out first."""
+MOST_FAMILIES = 12
+"""Bags of more families are compared by what they have in common alone."""
+
+Follows = Callable[[Goal, Sequence[Term]], bool]
+"""Whether a goal follows from its own hypotheses and further ones."""
+
+
+@dataclass
+class Reductions:
+    """Compares reductions; ``follows`` asks, and ``is_free`` says whether an operator's order is free."""
+
+    follows: Follows
+    is_free: Callable[[Operator], bool]
+    _known: dict[tuple[Term, Term, tuple[Term, ...]], bool] = field(default_factory=dict)
+
+    def replaced(self, goal: Term, hypotheses: Sequence[Term]) -> Term:
+        """A goal in which reductions stand for others that are proved to be equal."""
+        for each in outside_binders(goal):
+            if each.op == "same":
+                pair = self._first_equal(*each.args, hypotheses)
+                if pair is not None:
+                    kept, left_out = sorted(pair, key=lambda t: t.number)  # a term is no part of an older one
+                    rest = rebuilt(goal, lambda _: True, lambda old, new: kept if old is left_out else new)
+                    return self.replaced(rest, hypotheses)
+        return goal
+
+    def _first_equal(self, a: Term, b: Term, hypotheses: Sequence[Term]) -> tuple[Term, Term] | None:
+        """Reductions at the same place of two terms that are proved to be equal, outer ones first."""
+        if a is b or a.kind != b.kind:
+            return None
+        operator = operator_of(a) or operator_of(b)
+        if operator is not None and self.equal(a, b, operator, hypotheses):
+            return a, b
+        if a.op != b.op or a.payload != b.payload or len(a.args) != len(b.args) or a.op in ("fold", "every", "array"):
+            return None
+        ways = (b.args, b.args[::-1]) if a.op in COMMUTATIVE else (b.args,)
+        pairs = [pair for args in ways for pair in zip(a.args, args, strict=True)]
+        return next(filter(None, (self._first_equal(x, y, hypotheses) for x, y in pairs)), None)
+
+    def equal(self, one: Term, other: Term, operator: Operator, hypotheses: Sequence[Term]) -> bool:
+        """Whether two terms are proved to combine the same summands by an operator."""
+        key = one, other, tuple(hypotheses)
+        if key not in self._known:
+            self._known[key] = self.is_free(operator) and self._equal(one, other, operator, hypotheses)
+        return self._known[key]
+
+    def _equal(self, one: Term, other: Term, operator: Operator, hypotheses: Sequence[Term]) -> bool:
+        bags = families(one, operator), families(other, operator)
+        is_small = all(_count(bag) <= FEW for bag in bags)
+        if is_small and not any(without_common(*map(_written, bags))):
+            return True
+        for _ in range(3):
+            rest = without_common(*bags)
+            if self._matched(*rest, hypotheses):
+                return True
+            split = [[f for b in bag for f in by_choices(b) if f.summand is not operator.unit] for bag in rest]
+            if [list(map(id, b)) for b in split] == [list(map(id, b)) for b in rest]:
+                break
+            bags = split[0], split[1]
+        return self._matched(*without_common(*map(_written, bags)), hypotheses)
+
+    def _matched(self, one: Sequence[Family], other: Sequence[Family], hypotheses: Sequence[Term]) -> bool:
+        """Whether families are proved to be the same bag: pairs first, then by pieces of several."""
+        if len(one) > MOST_FAMILIES or len(other) > MOST_FAMILIES:
+            return False
+        left, right = [], list(other)
+        for a in one:
+            partner = next((b for b in right if any(self._proved([a], [b], [p], hypotheses) for p in pieces(a, b))), None)
+            if partner is None:
+                left.append(a)
+            else:
+                right = [b for b in right if b is not partner]
+        if not left and not right:
+            return True
+        several = [next(pieces(a, b), None) for a, b in product(left, right)]
+        found = [p for p in several if p is not None]
+        return len(found) > 1 and self._proved(left, right, found, hypotheses)
+
+    def _proved(
+        self, one: Sequence[Family], other: Sequence[Family], guess: Sequence[Piece], hypotheses: Sequence[Term]
+    ) -> bool:
+        return all(self.follows(goal, hypotheses) for goal in goals(one, other, guess))
+
+
+def _count(bag: Sequence[Family]) -> int:
+    """The number of summands; FEW + 1 where it is not known."""
+    sizes = [[integer_value(e) for e in f.extents] for f in bag]
+    return sum(FEW + 1 if None in s else prod(max(n, 0) for n in s if n is not None) for s in sizes)
+
+
+def _written(bag: Sequence[Family]) -> list[Family]:
+    written = [(f, f.written()) for f in bag]
+    return [s for f, single in written for s in ([f] if single is None else single)]

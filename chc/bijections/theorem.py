@@ -1,0 +1,58 @@
+"""When two bags of families are one bag: what must follow from what, for pieces that are guesses.
+
+Let each piece p have maps f from the tuples of a family to those of another one, and g back.  Its tuples P are those x
+with f(x) in the other family and g(f(x)) = x; Q are those y with g(y) in the first family and f(g(y)) = y.  Then f is a
+bijection from P to Q, whatever f and g are: for x in P, f(x) is in the other family, g(f(x)) = x is in the first, and
+f(g(f(x))) = f(x).  Where the P of all pieces are a partition of each family of one bag, the Q one of each family of the
+other, and summands at x and f(x) are the same, the bags have the same summands, each as often.  Families are finite, as
+each variable is below an extent.
+
+Quotients mean something where divisors are positive, so this is asked of what maps divide by, first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from ir_semantics.elements.bags import Family
+from ir_semantics.elements.operators import at_most, both, either, negation, same
+from ir_semantics.elements.terms import Term, number
+
+from .pieces import Piece
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What must follow from hypotheses; ``places`` are tuples at which conditions of every tuple matter."""
+
+    meaning: str
+    hypotheses: tuple[Term, ...]
+    goal: Term
+    places: tuple[tuple[Term, ...], ...]
+
+
+def goals(one: Sequence[Family], other: Sequence[Family], pieces: Sequence[Piece]) -> Iterator[Goal]:
+    """What makes of pieces between families of two bags a proof that the bags are one."""
+    for piece in pieces:
+        divided = both(*(at_most(number(1), d) for d in piece.positive))
+        for family in (piece.one, piece.other):
+            yield Goal("divisors are positive", (family.domain,), divided, (family.variables,))
+    for family in one:
+        yield from _partition(family, [p.condition() for p in pieces if p.one is family])
+    for family in other:
+        yield from _partition(family, [p.back() for p in pieces if p.other is family])
+    for piece in pieces:
+        image = piece.other.at(piece.forwards, piece.other.summand)
+        known = (piece.one.domain, piece.condition()) if len(pieces) > 1 else (piece.one.domain,)
+        places = piece.one.variables, piece.forwards
+        yield Goal("summands are the same", known, same(piece.one.summand, image), places)
+
+
+def _partition(family: Family, conditions: Sequence[Term]) -> Iterator[Goal]:
+    """That each tuple of a family satisfies one condition, and not two."""
+    at = (family.variables,)
+    yield Goal("each summand has its counterpart", (family.domain,), either(*conditions), at)
+    for a, b in combinations(conditions, 2):
+        yield Goal("no summand has two counterparts", (family.domain,), negation(both(a, b)), at)

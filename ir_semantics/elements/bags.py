@@ -1,0 +1,203 @@
+"""What reductions combine, whatever the order: bags of summands, for operators that are associative and commutative.
+
+A term that combines by an operator (applications, folds, choices among such) is a bag of **families**: one summand for
+each tuple of variables that is in range and satisfies a condition.  A fold inside of a fold is flattened; what a fold
+starts with is a summand of its own, once for each time that the fold is made.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from math import prod
+
+from ir_semantics.scalars.formats import Format, Literal
+
+from .binders import array, opened_fold, outside_binders, rebuilt, substitute
+from .operators import both, inside, negation
+from .terms import Term, constant, integer_value, is_false, number, truth, variable_of
+
+OPERATORS = ("add", "mul", "maximum", "minimum", "maxnum", "minnum", "bit_and", "bit_or", "bit_xor")
+"""Operators that may be associative and commutative; whether one is, in a format, is a question of its own."""
+MOST_SUMMANDS = 20_000
+"""Bags of more summands are not written out."""
+
+
+@dataclass(frozen=True)
+class Operator:
+    """An operator in a format."""
+
+    name: str
+    kind: Format
+
+    @property
+    def unit(self) -> Term | None:
+        """What changes nothing, where there is one here."""
+        value = _unit(self.name, self.kind)
+        return None if value is None else constant(value, self.kind)
+
+
+def _unit(name: str, kind: Format) -> Literal | None:
+    if kind.family == "float":
+        ends = {"maximum": float("-inf"), "minimum": float("inf"), "add": -0.0, "mul": Fraction(1)}
+        return ends.get(name)
+    width, is_signed = int(kind.parameters[0]), kind.parameters[1] == "signed"
+    low = -(1 << (width - 1)) if is_signed else 0
+    units = {"add": 0, "bit_or": 0, "bit_xor": 0, "mul": 1, "maximum": low, "minimum": low + (1 << width) - 1}
+    units["bit_and"] = -1 if is_signed else (1 << width) - 1
+    return Fraction(units[name]) if name in units else None
+
+
+@dataclass(frozen=True)
+class Family:
+    """A summand for each tuple of variables below their extents that satisfies a condition.
+
+    An extent may depend on the variables before it.
+    """
+
+    ranges: tuple[tuple[Term, Term], ...]
+    condition: Term
+    summand: Term
+
+    @property
+    def variables(self) -> tuple[Term, ...]:
+        """The variables, each an object of its own."""
+        return tuple(v for v, _ in self.ranges)
+
+    @property
+    def extents(self) -> tuple[Term, ...]:
+        """The extents of the variables."""
+        return tuple(e for _, e in self.ranges)
+
+    @property
+    def domain(self) -> Term:
+        """Whether the variables are a tuple of the family."""
+        return both(*(inside(v, e) for v, e in self.ranges), self.condition)
+
+    def at(self, values: Sequence[Term], term: Term) -> Term:
+        """A term at values of the variables."""
+        return substitute(term, {variable_of(v): x for v, x in zip(self.variables, values, strict=True)})
+
+    @property
+    def key(self) -> object:
+        """Equal for families of the same tuples in the same order, whatever the variables are called."""
+        own = {variable_of(v) for v in self.variables}
+        if any(not own.isdisjoint(e.symbols) for e in self.extents):
+            return self
+        return array(self.variables, self.extents, self.summand, self.condition)
+
+    def written(self) -> list[Family] | None:
+        """The family as single summands; None where their number is not known, or large."""
+        sizes = [integer_value(e) for e in self.extents]
+        known = [n for n in sizes if n is not None]
+        if len(known) < len(sizes) or prod(max(n, 0) for n in known) > MOST_SUMMANDS:
+            return None
+        places = [tuple(map(number, at)) for at in product(*map(range, known))]
+        single = [Family((), self.at(p, self.condition), self.at(p, self.summand)) for p in places]
+        return [s for s in single if not is_false(s.condition)]
+
+
+def operator_of(term: Term) -> Operator | None:
+    """The operator by which a term combines; None where it does not."""
+    if term.kind.family not in ("float", "integer"):
+        return None
+    if term.op in OPERATORS:
+        return Operator(term.op, term.kind)
+    if term.op == "fold":
+        opened = opened_fold(term)
+        return next((o for o in _operators(opened.step) if _added(opened.step, opened.accumulator, o) is not None), None)
+    if term.op == "select":
+        return next(filter(None, map(operator_of, term.args[1:])), None)
+    return None
+
+
+def _operators(step: Term) -> Iterator[Operator]:
+    if step.op == "select":
+        for arm in step.args[1:]:
+            yield from _operators(arm)
+    elif step.op == "fold":
+        yield from _operators(opened_fold(step).step)
+    elif step.op in OPERATORS:
+        yield Operator(step.op, step.kind)
+
+
+def families(term: Term, operator: Operator) -> list[Family]:
+    """The bag of a term, without units."""
+    if term is operator.unit:
+        return []
+    if term.op == operator.name:
+        return [f for arg in term.args for f in families(arg, operator)]
+    if term.op == "select" and operator_of(term) == operator:
+        condition, *arms = term.args
+        cases = zip((condition, negation(condition)), arms, strict=True)
+        return [f for case, arm in cases for f in _within((), case, families(arm, operator))]
+    if term.op == "fold":
+        opened = opened_fold(term)
+        added = _added(opened.step, opened.accumulator, operator)
+        if added is not None:
+            ranges = tuple(zip(opened.variables, opened.extents, strict=True))
+            return [*families(opened.start, operator), *_within(ranges, truth(True), added)]
+    return [Family((), truth(True), term)]
+
+
+def _within(ranges: tuple[tuple[Term, Term], ...], condition: Term, parts: Sequence[Family]) -> Iterator[Family]:
+    for part in parts:
+        yield Family((*ranges, *part.ranges), both(condition, part.condition), part.summand)
+
+
+def _added(step: Term, accumulator: Term, operator: Operator) -> list[Family] | None:
+    """What a step combines the accumulator with; None for steps that do something else."""
+    own = variable_of(accumulator)
+    if step is accumulator:
+        return []
+    if step.op == operator.name:
+        one, other = step.args if own in step.args[0].symbols else step.args[::-1]
+        added = None if own in other.symbols else _added(one, accumulator, operator)
+        return None if added is None else [*added, *families(other, operator)]
+    if step.op == "select" and own not in step.args[0].symbols:
+        condition, yes, no = step.args
+        arms = [_added(arm, accumulator, operator) for arm in (yes, no)]
+        if arms[0] is None or arms[1] is None:
+            return None
+        return [*_within((), condition, arms[0]), *_within((), negation(condition), arms[1])]
+    if step.op == "fold":
+        opened = opened_fold(step)
+        inner = _added(opened.step, opened.accumulator, operator)
+        outer = _added(opened.start, accumulator, operator)
+        if inner is None or outer is None or any(own in t.symbols for t in (opened.step, *opened.extents)):
+            return None
+        return [*outer, *_within(tuple(zip(opened.variables, opened.extents, strict=True)), truth(True), inner)]
+    return None
+
+
+def by_choices(family: Family) -> list[Family]:
+    """A family as two, by the first condition that chooses something in its summand; itself where there is none."""
+    condition = next(iter(_choices(family.summand)), None)
+    if condition is None:
+        return [family]
+    parts = []
+    for case, value in ((condition, True), (negation(condition), False)):
+        summand = _chosen(family.summand, condition, value)
+        parts.append(Family(family.ranges, both(family.condition, case), summand))
+    return parts
+
+
+def _choices(term: Term) -> Iterator[Term]:
+    return (t.args[0] for t in outside_binders(term) if t.op == "select")
+
+
+def _chosen(term: Term, condition: Term, value: bool) -> Term:
+    """A term of which one condition is known."""
+    return rebuilt(term, lambda _: True, lambda old, new: truth(value) if old is condition else new)
+
+
+def without_common(one: Sequence[Family], other: Sequence[Family]) -> tuple[list[Family], list[Family]]:
+    """Two bags without what both have; they are equal where what is left is."""
+    named = [{f.key: f for f in bag} for bag in (one, other)]
+    counts = [Counter(f.key for f in bag) for bag in (one, other)]
+    rest = [counts[0] - counts[1], counts[1] - counts[0]]
+    first, second = ([named[k][key] for key in rest[k].elements()] for k in (0, 1))
+    return first, second
