@@ -30,6 +30,8 @@ from .runs import Runs as Search
 METHOD = "refinement"
 FIRST, MORE, LAST = 18, 60, 400
 """Inputs that are drawn before a proof, after one and where there is none."""
+LONG = 30
+"""How many times longer runs may be where there is no proof, or no run came to its end."""
 UNROLLED = 256
 """Folds of at most so many steps are written out where their steps do not match."""
 ENUMERATED = 1024
@@ -199,6 +201,8 @@ class _Attempt:
         assert self.search is not None
         search = self.search
         counterexample = search.search(0, FIRST)
+        if counterexample is None and not search.finished:
+            counterexample = search.search(0, 1, LONG * STEPS)
         if counterexample is not None:
             return self._refuted(counterexample)
         if not search.defined and self._is_vacuous(source, target):
@@ -210,7 +214,7 @@ class _Attempt:
         self.details["answers"] = tuple(self.prover.taken)
         if not unproved:
             return conclude(self.discharger.obligations, self.details.get("decided_by", ""))
-        counterexample = search.search(1, LAST, 30 * STEPS)
+        counterexample = search.search(1, LAST, LONG * STEPS)
         if counterexample is not None:
             return self._refuted(counterexample)
         self.details["reasons"] = tuple(self.prover.reasons)

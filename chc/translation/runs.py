@@ -119,10 +119,18 @@ class Inputs:
 
     def value(self, kind: Format) -> Value:
         """A value of a format: one of its special ones as often as any."""
-        if kind.family == "float" and (self.over_reals or self.number % 3 == 2):
+        if kind.family == "float" and self.over_reals:
+            return self.draw.choice(_wholes(kind))
+        if kind.family == "float" and self.number % 3 == 2:
             return round_to(Fraction(self.draw.randint(-4096, 4096), 1000), kind)  # sums of these depend on their order
         pool = self.pools[kind]
         return self.draw.choice(pool) if self.draw.random() < 0.7 else _any(kind, self.draw)
+
+
+@cache
+def _wholes(kind: Format) -> tuple[Value, ...]:
+    """Some whole numbers of a format of floats, with which exact arithmetic is fast."""
+    return tuple(round_to(Fraction(n), kind) for n in range(-60, 61))
 
 
 @cache
@@ -140,7 +148,8 @@ def _any(kind: Format, draw: random.Random) -> Value:
 class Runs:
     """Runs of both functions on drawn inputs.
 
-    ``defined`` counts runs of a source that is defined somewhere, ``unknown`` says why others had no value.
+    ``finished`` counts runs to the end, ``defined`` those of a source that is defined somewhere, and ``unknown`` says
+    why others had no value.
     """
 
     arguments: Arguments
@@ -148,6 +157,7 @@ class Runs:
     target: Meaning
     over_reals: bool = False
     tried: int = 0
+    finished: int = 0
     defined: int = 0
     unknown: str = ""
     sizes: list[str] = field(default_factory=list)
@@ -176,6 +186,7 @@ class Runs:
             self.tried += 1
             try:
                 difference = self.difference(inputs)
+                self.finished += 1
             except NotInterpreted as error:
                 self.unknown = str(error)
                 difference = None
@@ -322,7 +333,7 @@ class Runs:
     def _places(
         self, shape: Sequence[int], draw: random.Random, first: tuple[int, ...] = ()
     ) -> Iterator[tuple[int, ...]]:
-        if len(first) == len(shape) and all(0 <= i < n for i, n in zip(first, shape, strict=True)):
+        if first and len(first) == len(shape) and all(0 <= i < n for i, n in zip(first, shape, strict=True)):
             yield first
         if prod(shape) <= ELEMENTS:
             yield from product(*map(range, shape))

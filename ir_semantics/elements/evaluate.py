@@ -18,6 +18,7 @@ from typing import TypeAlias
 from ir_semantics.scalars.concrete import Concrete
 from ir_semantics.scalars.floats import float_value
 from ir_semantics.scalars.formats import INTEGERS, REALS, Format, Value
+from ir_semantics.scalars.operators import OPERATORS
 from ir_semantics.scalars.terms import NotInterpreted
 from ir_semantics.tensors.index import Index, Quotient
 
@@ -123,11 +124,26 @@ class Evaluation:
                 return self.functions(str(term.payload), term.kind, [memo[a] for a in term.args])
             case "function" | "call":
                 raise NotInterpreted(f"{term.payload} has no exact value")
+        return self._operator(term)([memo[a] for a in term.args])
+
+    def _operator(self, term: Term) -> Callable[[list[Value]], Value]:
+        """What an application of an operator does."""
         kinds = (term.kind, *(a.kind for a in term.args))
         if self.over_reals:
             kinds = tuple(REALS if k.family == "float" else k for k in kinds)
-        apply = _operator(term.op, kinds[0], kinds[1:])
-        return apply([memo[a] for a in term.args])
+        return _operator(term.op, kinds[0], kinds[1:])
+
+    def _step(self, term: Term) -> Callable[[Mapping[Symbol, Value], dict[Term, Value]], Value]:
+        """As :meth:`_apply`, of a term that is evaluated many times."""
+        if term.op in _SPECIAL:
+            return lambda symbols, memo: self._apply(term, symbols, memo)
+        args = term.args
+        if term.op == "polynomial":
+            assert isinstance(term.payload, Index)
+            run = _compiled(term.payload)
+            return lambda _, memo: run(*[memo[a] for a in args])
+        apply = self._operator(term)
+        return lambda _, memo: apply([memo[a] for a in args])
 
     def _number(self, value: Value) -> Value:
         """A value as it is here."""
@@ -152,19 +168,25 @@ class Evaluation:
         own = set(inner)
         around = {a for t in inner for a in _needed(t, None) if a not in own} | ({body} - own)
         known = {a: self._value(a, symbols, memo) for a in sorted(around, key=lambda t: t.number)}
-        here = dict(symbols)
+        steps = [(each, self._step(each)) for each in inner]
+        here, local = dict(symbols), dict(known)
         value: Value = memo[term.args[0]] if is_fold else True
         elements: list[object] = [tuple(extents)]
         for at in product(*map(range, extents)):
             here.update(zip(term.payload, (value, *at) if is_fold else at, strict=True))
-            local = dict(known)
-            for each in inner:
-                local[each] = self._apply(each, here, local)
+            for each, step in steps:
+                local[each] = step(here, local)
             value = local[body]
             elements.append(value)
             if term.op == "every" and not value:
                 return False
         return tuple(elements) if term.op == "array" else value  # type: ignore[return-value]
+
+
+_SPECIAL = frozenset(
+    ("symbol", "constant", "select", "and", "read", "fold", "every", "array", "pair", "call", "function")
+)
+"""Terms that are no operator's application to values."""
 
 
 def _needed(term: Term, memo: Mapping[Term, Value] | None) -> tuple[Term, ...]:
@@ -215,6 +237,10 @@ def _quotient(a: int, b: int) -> int:
     return a // b if b > 0 else 0
 
 
+_OF_REALS = ("add", "sub", "mul", "neg", "lt", "le", "eq")
+"""Operators that have an exact value for all real numbers."""
+
+
 @cache
 def _operator(op: str, kind: Format, kinds: tuple[Format, ...]) -> Callable[[list[Value]], Value]:
     """An operator on values of given formats."""
@@ -222,6 +248,9 @@ def _operator(op: str, kind: Format, kinds: tuple[Format, ...]) -> Callable[[lis
         return lambda args: args[0] <= args[1] if op == "le" else args[0] == args[1]
     if all(k.family == "float" for k in kinds) and op not in ("cast", "select"):
         return lambda args: float_value(op, kinds[0], [float(a) for a in args])
+    exact = OPERATORS[op].exact
+    if exact is not None and op in _OF_REALS and set(kinds) == {REALS}:
+        return lambda args: exact(*args)
     return lambda args: Concrete({}).apply(op, kind, kinds, args)
 
 
