@@ -19,7 +19,9 @@ from ir_semantics.tensors.index import Index, divisors
 
 from .solve import solved
 
-COMMUTATIVE = frozenset(("add", "mul", "maximum", "minimum", "maxnum", "minnum", "bit_and", "bit_or", "bit_xor", "same"))
+COMMUTATIVE = frozenset(
+    ("add", "mul", "maximum", "minimum", "maxnum", "minnum", "bit_and", "bit_or", "bit_xor", "same")
+)
 MOST_WAYS = 8
 """Ways to lay a summand over another one, at most."""
 
@@ -62,12 +64,12 @@ def _ways(one: Family, other: Family) -> Iterator[tuple[Term, ...]]:
     own = frozenset(variable_of(v) for f in (one, other) for v in f.variables)
     yield from _alike(one.summand, other.summand, own)
     reads = [[t for t in outside_binders(f.summand) if t.op == "read"] for f in (one, other)]
-    if [r.payload for r in reads[0]] == [r.payload for r in reads[1]]:
+    if reads[0] and [r.payload for r in reads[0]] == [r.payload for r in reads[1]]:
         yield tuple(minus(x, y) for a, b in zip(*reads, strict=True) for x, y in zip(a.args, b.args, strict=True))
 
 
 def _alike(a: Term, b: Term, own: frozenset[Symbol]) -> Iterator[tuple[Term, ...]]:
-    """Equations between integers that make two terms the same; of other terms nothing but their operators is compared."""
+    """Equations between integers that make two terms the same; of the rest, operators alone are compared."""
     if a is b or (own.isdisjoint(a.symbols) and own.isdisjoint(b.symbols)):
         yield ()
         return

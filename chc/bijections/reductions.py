@@ -33,19 +33,21 @@ class Reductions:
 
     def replaced(self, goal: Term, hypotheses: Sequence[Term]) -> Term:
         """A goal in which reductions stand for others that are proved to be equal."""
-        for each in outside_binders(goal):
-            if each.op == "same":
-                pair = self._first_equal(*each.args, hypotheses)
-                if pair is not None:
-                    kept, left_out = sorted(pair, key=lambda t: t.number)  # a term is no part of an older one
-                    rest = rebuilt(goal, lambda _: True, lambda old, new: kept if old is left_out else new)
-                    return self.replaced(rest, hypotheses)
-        return goal
+        atoms = (t.args for t in outside_binders(goal) if t.op == "same")
+        seen: set[tuple[Term, Term]] = set()
+        pair = next(filter(None, (self._first_equal(a, b, hypotheses, seen) for a, b in atoms)), None)
+        if pair is None:
+            return goal
+        older, newer = sorted(pair, key=lambda t: t.number)  # a term is no part of an older one
+        return self.replaced(rebuilt(goal, lambda _: True, lambda old, new: older if old is newer else new), hypotheses)
 
-    def _first_equal(self, a: Term, b: Term, hypotheses: Sequence[Term]) -> tuple[Term, Term] | None:
+    def _first_equal(
+        self, a: Term, b: Term, hypotheses: Sequence[Term], seen: set[tuple[Term, Term]]
+    ) -> tuple[Term, Term] | None:
         """Reductions at the same place of two terms that are proved to be equal, outer ones first."""
-        if a is b or a.kind != b.kind:
+        if a is b or a.kind != b.kind or (a, b) in seen:
             return None
+        seen.add((a, b))
         operator = operator_of(a) or operator_of(b)
         if operator is not None and self.equal(a, b, operator, hypotheses):
             return a, b
@@ -53,7 +55,7 @@ class Reductions:
             return None
         ways = (b.args, b.args[::-1]) if a.op in COMMUTATIVE else (b.args,)
         pairs = [pair for args in ways for pair in zip(a.args, args, strict=True)]
-        return next(filter(None, (self._first_equal(x, y, hypotheses) for x, y in pairs)), None)
+        return next(filter(None, (self._first_equal(x, y, hypotheses, seen) for x, y in pairs)), None)
 
     def equal(self, one: Term, other: Term, operator: Operator, hypotheses: Sequence[Term]) -> bool:
         """Whether two terms are proved to combine the same summands by an operator."""
@@ -67,6 +69,8 @@ class Reductions:
         is_small = all(_count(bag) <= FEW for bag in bags)
         if is_small and not any(without_common(*map(_written, bags))):
             return True
+        if not any(f.ranges for bag in bags for f in bag) and operator.kind.family != "float":
+            return False  # without folds it is for solvers, which know more of words
         for _ in range(3):
             rest = without_common(*bags)
             if self._matched(*rest, hypotheses):
@@ -83,7 +87,9 @@ class Reductions:
             return False
         left, right = [], list(other)
         for a in one:
-            partner = next((b for b in right if any(self._proved([a], [b], [p], hypotheses) for p in pieces(a, b))), None)
+            partner = next(
+                (b for b in right if any(self.proved([a], [b], [p], hypotheses) for p in pieces(a, b))), None
+            )
             if partner is None:
                 left.append(a)
             else:
@@ -92,11 +98,12 @@ class Reductions:
             return True
         several = [next(pieces(a, b), None) for a, b in product(left, right)]
         found = [p for p in several if p is not None]
-        return len(found) > 1 and self._proved(left, right, found, hypotheses)
+        return len(found) > 1 and self.proved(left, right, found, hypotheses)
 
-    def _proved(
+    def proved(
         self, one: Sequence[Family], other: Sequence[Family], guess: Sequence[Piece], hypotheses: Sequence[Term]
     ) -> bool:
+        """Whether pieces are proved to make two bags one."""
         return all(self.follows(goal, hypotheses) for goal in goals(one, other, guess))
 
 

@@ -25,7 +25,7 @@ def solved(equations: Sequence[Index], unknowns: Mapping[str, Index], knowns: Ma
     values: dict[str, Index] = {}
     while True:
         names = {n for n in unknowns if n not in values}
-        new = next((s for s in map(lambda e: _solution(e, names, unknowns), _in_order(left, names)) if s), None)
+        new = next((s for s in (_solution(e, names, unknowns) for e in _in_order(left, names)) if s), None)
         if not new:
             return values
         for atom, value in new.items():

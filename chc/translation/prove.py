@@ -11,6 +11,10 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from math import prod
 
+from chc.bijections.pieces import pieces
+from chc.bijections.reductions import Reductions
+from chc.bijections.theorem import Goal
+from ir_semantics.elements.bags import Family, Operator
 from ir_semantics.elements.binders import (
     Fold,
     Loop,
@@ -20,14 +24,12 @@ from ir_semantics.elements.binders import (
     opened_every,
     opened_fold,
     outside_binders,
+    rebuilt,
     substitute,
 )
 from ir_semantics.elements.operators import apply, both, conjuncts, either, equal, inside, negation, same, times
 from ir_semantics.elements.terms import Term, fresh, integer_value, is_true, number, truth, variable_of
 from ir_semantics.mlir.semantics.tensor import digits, linear
-from chc.bijections.reductions import Reductions
-from chc.bijections.theorem import Goal
-from ir_semantics.elements.bags import Operator
 from smt_encodings.claims import Interpretation, Obligation
 from smt_encodings.discharge import Discharger, NotDischarged
 from smt_encodings.interpretations import CannotInterpret
@@ -69,7 +71,7 @@ class Prover:
     reasons: list[str] = field(default_factory=list)
     _pairs: dict[tuple[Loop, Loop, tuple[Term, ...]], bool] = field(default_factory=dict)
     _equal: dict[tuple[Term, Term, tuple[Term, ...]], bool] = field(default_factory=dict)
-    _free: dict[Operator, bool] = field(default_factory=dict)
+    _laws: dict[tuple[Operator, str], bool] = field(default_factory=dict)
 
     def follows(
         self,
@@ -94,6 +96,8 @@ class Prover:
     def _plain(
         self, meaning: str, hypotheses: Sequence[Term], goal: Term, at: Sequence[Sequence[Term]], ladder: Ladder
     ) -> bool:
+        if self.floats_are_symbols:
+            goal = self._sorted(goal)
         known = [*hypotheses, *_instances(hypotheses, goal, at)]
         if self._asked(meaning, [*known, *_laws([*known, goal])], goal, {}, ladder[:1]):
             return True
@@ -113,9 +117,9 @@ class Prover:
     def _reductions(self, meaning: str, at: Sequence[Sequence[Term]]) -> Reductions:
         def follows(goal: Goal, hypotheses: Sequence[Term]) -> bool:
             text, known = f"{meaning}: {goal.meaning}", [*hypotheses, *goal.hypotheses]
-            if not _has_data(goal.goal) and not is_true(goal.goal):  # most need no other hypotheses
-                if self._answer(text, goal.hypotheses, goal.goal, {}, Interpretation.UNINTERPRETED):
-                    return True
+            of_indices = not _has_data(goal.goal) and not is_true(goal.goal)  # most need no other hypotheses
+            if of_indices and self._answer(text, goal.hypotheses, goal.goal, {}, Interpretation.UNINTERPRETED):
+                return True
             return self.follows(text, known, goal.goal, [*at, *goal.places], COARSE)
 
         return Reductions(follows, self._is_free, self._equal)
@@ -124,20 +128,40 @@ class Prover:
         """Whether an operator is associative and commutative on all values, or taken to be."""
         if operator == Operator("add", operator.kind) and operator.kind.family == "float":
             return self.floats_are_symbols
-        if operator not in self._free:
-            a, b, c = (fresh(name, operator.kind) for name in "abc")
+        a, b, c = (fresh(name, operator.kind) for name in "abc")
 
-            def of(x: Term, y: Term) -> Term:
-                return apply(operator.name, x, y)
+        def of(x: Term, y: Term) -> Term:
+            return apply(operator.name, x, y)
 
-            laws = [same(of(a, b), of(b, a)), same(of(of(a, b), c), of(a, of(b, c)))]
-            if operator.unit is not None:
-                laws.append(same(of(operator.unit, a), a))
-            text = f"{operator.name} of {operator.kind} is associative and commutative, and has its unit"
-            ladder = (Interpretation.ABSTRACT_FLOAT, Interpretation.IEEE)
-            ladder = ladder if operator.kind.family == "float" else (Interpretation.BITS,)
-            self._free[operator] = any(self._answer(text, (), both(*laws), {}, i) for i in ladder)
-        return self._free[operator]
+        unit = truth(True) if operator.unit is None else same(of(operator.unit, a), a)
+        law = both(same(of(of(a, b), c), of(a, of(b, c))), unit)
+        return self._commutes(operator) and self._holds(operator, "is associative, and has its unit", law)
+
+    def _commutes(self, operator: Operator) -> bool:
+        a, b = (fresh(name, operator.kind) for name in "ab")
+        law = same(apply(operator.name, a, b), apply(operator.name, b, a))
+        return self._holds(operator, "is commutative", law)
+
+    def _holds(self, operator: Operator, text: str, law: Term) -> bool:
+        """Whether a law holds of an operator on all values: of words on bits, of floats by IEEE 754."""
+        key = operator, text
+        if key not in self._laws:
+            is_float = operator.kind.family == "float"
+            ladder = (Interpretation.ABSTRACT_FLOAT, Interpretation.IEEE) if is_float else COARSE[-1:]
+            words = f"{operator.name} of {operator.kind} {text}"
+            self._laws[key] = any(self._answer(words, (), law, {}, i) for i in ladder)
+        return self._laws[key]
+
+    def _sorted(self, goal: Term) -> Term:
+        """A goal in which products of floats have their factors in one order."""
+
+        def changed(_: Term, new: Term) -> Term:
+            is_product = new.op == "mul" and new.kind.family == "float"
+            if not is_product or new.args[0].number < new.args[1].number:
+                return new
+            return apply("mul", *new.args[::-1]) if self._commutes(Operator("mul", new.kind)) else new
+
+        return rebuilt(goal, lambda _: True, changed)
 
     # -- folds -----------------------------------------------------------------------------------------------
 
@@ -188,7 +212,23 @@ class Prover:
             places = [*at, one.variables, values]
             if self.follows(text, [*hypotheses, *ranges], same(one.step, step), places):
                 return True
-        return False
+        return self._steps_in_another_order(text, hypotheses, one, other, at)
+
+    def _steps_in_another_order(
+        self, meaning: str, hypotheses: Sequence[Term], one: Fold, other: Fold, at: Sequence[Sequence[Term]]
+    ) -> bool:
+        """Whether two folds take the same steps, of which any two may change places, whatever the accumulator is."""
+        first = Family(tuple(zip(one.variables, one.extents, strict=True)), truth(True), one.step)
+        ranges = tuple(zip(other.variables, other.extents, strict=True))
+        second = Family(ranges, truth(True), other.after(one.accumulator, other.variables))
+        reductions = self._reductions(meaning, at)
+        if not any(reductions.proved([first], [second], [p], hypotheses) for p in pieces(first, second)):
+            return False
+        there = [fresh("there", v.kind) for v in one.variables]
+        swapped = same(one.after(one.step, there), one.after(one.after(one.accumulator, there), one.variables))
+        inside_both = [inside(v, e) for at in (one.variables, there) for v, e in zip(at, one.extents, strict=True)]
+        places = [*at, one.variables, there]
+        return self.follows(f"{meaning}: they may change places", [*hypotheses, *inside_both], swapped, places, COARSE)
 
     def _matchings(
         self, meaning: str, hypotheses: Sequence[Term], one: Fold, other: Fold

@@ -41,14 +41,15 @@ class Operator:
 
 
 def _unit(name: str, kind: Format) -> Literal | None:
+    units: dict[str, Literal]
     if kind.family == "float":
-        ends = {"maximum": float("-inf"), "minimum": float("inf"), "add": -0.0, "mul": Fraction(1)}
-        return ends.get(name)
+        units = {"maximum": float("-inf"), "minimum": float("inf"), "add": -0.0, "mul": Fraction(1)}
+        return units.get(name)
     width, is_signed = int(kind.parameters[0]), kind.parameters[1] == "signed"
-    low = -(1 << (width - 1)) if is_signed else 0
-    units = {"add": 0, "bit_or": 0, "bit_xor": 0, "mul": 1, "maximum": low, "minimum": low + (1 << width) - 1}
-    units["bit_and"] = -1 if is_signed else (1 << width) - 1
-    return Fraction(units[name]) if name in units else None
+    low = Fraction(-(1 << (width - 1)) if is_signed else 0)
+    high = low + (1 << width) - 1
+    units = {"maximum": low, "minimum": high, "bit_and": Fraction(-1) if is_signed else high, "mul": Fraction(1)}
+    return units.get(name, Fraction(0) if name in ("add", "bit_or", "bit_xor") else None)
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,9 @@ def operator_of(term: Term) -> Operator | None:
         return Operator(term.op, term.kind)
     if term.op == "fold":
         opened = opened_fold(term)
-        return next((o for o in _operators(opened.step) if _added(opened.step, opened.accumulator, o) is not None), None)
+        return next(
+            (o for o in _operators(opened.step) if _added(opened.step, opened.accumulator, o) is not None), None
+        )
     if term.op == "select":
         return next(filter(None, map(operator_of, term.args[1:])), None)
     return None

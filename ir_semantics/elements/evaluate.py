@@ -169,11 +169,12 @@ class Evaluation:
         around = {a for t in inner for a in _needed(t, None) if a not in own} | ({body} - own)
         known = {a: self._value(a, symbols, memo) for a in sorted(around, key=lambda t: t.number)}
         steps = [(each, self._step(each)) for each in inner]
-        here, local = dict(symbols), dict(known)
+        here = dict(symbols)
         value: Value = memo[term.args[0]] if is_fold else True
         elements: list[object] = [tuple(extents)]
         for at in product(*map(range, extents)):
             here.update(zip(term.payload, (value, *at) if is_fold else at, strict=True))
+            local = dict(known)
             for each, step in steps:
                 local[each] = step(here, local)
             value = local[body]

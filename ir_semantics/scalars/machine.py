@@ -192,6 +192,8 @@ def _linear(compute: Callable[..., Expr]) -> Callable[..., Expr]:
 
 
 def _mul(shape: _Shape, a: Expr, b: Expr) -> Expr:
+    if not (shape.fraction or shape.saturating):
+        return a * b  # bits above those of the format are cut, and no bit below depends on them
     width = 2 * shape.width + 2
     return _fit(_wide(a, shape, width) * _wide(b, shape, width), 2 * shape.fraction, shape)
 

@@ -22,8 +22,7 @@ def combine(element: str, operation: str = "") -> str:
     name = operation or ("arith.addf" if element[0] == "f" else "arith.addi")
     types = f"({element}, {element}) -> {element}"
     return (
-        f"^bb0(%p: {element}, %r: {element}):\n%u = {op(name, '%r, %p', types)}\n"
-        f'"linalg.yield"(%u) : ({element}) -> ()'
+        f'^bb0(%p: {element}, %r: {element}):\n%u = {op(name, "%r, %p", types)}\n"linalg.yield"(%u) : ({element}) -> ()'
     )
 
 
@@ -85,7 +84,9 @@ class Program:
         """A tensor of one number; its sizes are numbers or values."""
         to = tensor(self.element, *(n if isinstance(n, int) else "?" for n in sizes))
         dynamic = [n for n in sizes if isinstance(n, str)]
-        empty = self.line(op("tensor.empty", ", ".join(dynamic), f"({', '.join(['index'] * len(dynamic))}) -> {to}"), to)
+        empty = self.line(
+            op("tensor.empty", ", ".join(dynamic), f"({', '.join(['index'] * len(dynamic))}) -> {to}"), to
+        )
         number = self.line(constant(start or START.get(self.element, "0"), self.element), self.element)
         region = f'^bb0(%p: {self.element}, %r: {self.element}):\n"linalg.yield"(%p) : ({self.element}) -> ()'
         segments = "operandSegmentSizes = array<i32: 1, 1>"
