@@ -96,9 +96,10 @@ class Reductions:
                 right = [b for b in right if b is not partner]
         if not left and not right:
             return True
-        several = [next(pieces(a, b), None) for a, b in product(left, right)]
-        found = [p for p in several if p is not None]
-        return len(found) > 1 and self.proved(left, right, found, hypotheses)
+        if len(left) == len(right) == 1:
+            return False
+        guesses = (next(pieces(a, b), None) for a, b in product(left, right))
+        return self.proved(left, right, [p for p in guesses if p is not None], hypotheses)
 
     def proved(
         self, one: Sequence[Family], other: Sequence[Family], guess: Sequence[Piece], hypotheses: Sequence[Term]

@@ -103,3 +103,30 @@ class Program:
     def done(self, result: str) -> ir.Operation:
         """The function that returns a value."""
         return function(", ".join(self.arguments), self.types[result], *self.lines, result)
+
+    def slice(self, value: str, start: int, length: int) -> str:
+        """Elements of a vector, one after the other."""
+        to = tensor(self.element, length)
+        attributes = (
+            f"static_offsets = array<i64: {start}>, static_sizes = array<i64: {length}>, "
+            "static_strides = array<i64: 1>, operandSegmentSizes = array<i32: 1, 0, 0, 0>"
+        )
+        return self.line(op("tensor.extract_slice", value, f"({self.types[value]}) -> {to}", attributes), to)
+
+    def moved(self, value: str, place: int, to: int) -> str:
+        """A vector in which the element at one place stands at another one, too."""
+        at = [self.line(constant(str(i), "index"), "index") for i in (place, to)]
+        type_, element = self.types[value], self.element
+        read = self.line(op("tensor.extract", f"{value}, {at[0]}", f"({type_}, index) -> {element}"), element)
+        types = f"({element}, {type_}, index) -> {type_}"
+        return self.line(op("tensor.insert", f"{read}, {value}, {at[1]}", types), type_)
+
+    def each(self, a: str, b: str, operation: str = "") -> str:
+        """Two vectors of one length, combined element by element into the first one's shape."""
+        name = operation or ("arith.addf" if self.element[0] == "f" else "arith.addi")
+        types = f"({self.element}, {self.element}) -> {self.element}"
+        region = (
+            f"^bb0(%p: {self.element}, %q: {self.element}, %r: {self.element}):\n%u = {op(name, '%p, %q', types)}\n"
+            f'"linalg.yield"(%u) : ({self.element}) -> ()'
+        )
+        return self.loops(["(i) -> (i)"] * 3, "p", a, b, a, region=region)
