@@ -13,6 +13,8 @@ from ir_semantics.tensors.index import ZERO, Atom, Index, Quotient, index_of
 
 MOST_DIGITS = 5
 """Digits of a number in mixed radix, at most: all their orders are tried."""
+MOST_STEPS = 24
+"""Equations that are used one after the other, at most."""
 
 
 def solved(equations: Sequence[Index], unknowns: Mapping[str, Index], knowns: Mapping[str, Index]) -> dict[str, Index]:
@@ -23,16 +25,19 @@ def solved(equations: Sequence[Index], unknowns: Mapping[str, Index], knowns: Ma
     extents = {**knowns, **unknowns}
     left = [_narrowed(e, extents) for e in equations]
     values: dict[str, Index] = {}
-    while True:
+    for _ in range(MOST_STEPS):
         names = {n for n in unknowns if n not in values}
-        new = next((s for s in (_solution(e, names, unknowns) for e in _in_order(left, names)) if s), None)
+        ordered = _in_order(left, names)
+        new = next((s for s in (_solution(e, names, unknowns) for e in ordered) if s), None)
+        new = new or next((s for s in (_eliminated(e, names) for e in ordered) if s), None)
         if not new:
-            return values
+            break
         for atom, value in new.items():
             if isinstance(atom, str):
                 values = {n: _replaced(v, atom, value) for n, v in values.items()}
                 values[atom] = value
             left = [_narrowed(_replaced(e, atom, value), extents) for e in left]
+    return values
 
 
 def _in_order(equations: Sequence[Index], names: set[str]) -> list[Index]:
@@ -80,6 +85,17 @@ def _solution(equation: Index, names: set[str], extents: Mapping[str, Index]) ->
                 digits = _digits([(a, known[a] * sign, extents[a]) for a in order], rest * -sign, signs)
                 if digits is not None:
                     return digits
+    return None
+
+
+def _eliminated(equation: Index, names: set[str]) -> dict[Atom, Index] | None:
+    """A quotient in terms of other unknowns."""
+    parts = _linear(equation, names)
+    assert parts is not None
+    for atom, factor in parts[0].items():
+        if isinstance(atom, Quotient) and factor.constant in (1, -1):
+            others = equation - factor * Index({(atom,): 1})
+            return {atom: -others if factor.constant == 1 else others}
     return None
 
 

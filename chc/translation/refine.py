@@ -201,8 +201,8 @@ class _Attempt:
         assert self.search is not None
         search = self.search
         counterexample = search.search(0, FIRST)
-        if counterexample is None and not search.finished:
-            counterexample = search.search(0, 1, LONG * STEPS)
+        if counterexample is None and search.defined < FIRST:  # runs that say little are no reason to try a proof
+            counterexample = search.search(3, MORE) if search.finished else search.search(0, 1, LONG * STEPS)
         if counterexample is not None:
             return self._refuted(counterexample)
         if not search.defined and self._is_vacuous(source, target):

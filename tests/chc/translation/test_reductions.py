@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from chc.translation.refine import Options
 from ir_semantics.mlir import ir
@@ -210,59 +211,58 @@ def tree(element: str, way: str, n: int) -> ir.Operation:
     return p.done(p.loops(["(k) -> (k)", "(k) -> ()"], "r", a, c))
 
 
+Case = tuple[Make, str, str, tuple[object, ...]]
 DYNAMIC = ("?", "?", "?", "?")
-SAME: list[tuple[Make, str, str, tuple[object, ...]]] = [
-    *((dot, "plain", way, (n,)) for way in ("reversed", "swapped") for n in ("?", 5000, 20, 1)),
-    *((partial_sums, "plain", way, s) for way in ("rows", "columns") for s in (("?", "?"), ("?", 4), (30, 40), (3, 4))),
-    *((partial_sums, "rows", way, s) for way in ("columns", "transposed") for s in (("?", "?"), (30, 40))),
-    *((partial_sums, "flat", way, s) for way in ("rows", "columns", "transposed") for s in (("?", "?"), ("?", 4), (30, 40))),
-    (partial_sums, "flat reversed", "columns", ("?", 4)),
-    (partial_sums, "flat reversed", "flat", ("?", "?")),
-    *((matmul, "ab", way, s) for way in ("ba", "outside", "reversed", "blocks") for s in (DYNAMIC, (100, 100, 10, 10), (2, 3, 2, 3))),
-    *((axis_sums, "ijk", way, s) for way in ("kji", "ik first", "reversed") for s in (DYNAMIC[:3], (20, 3, 30), (2, 3, 4))),
-    *((convolution, "kl", way, (3, 3)) for way in ("lk", "flat", "reversed")),
-    (convolution, "kl", "lk", ("?", "?")),
-    (convolution, "kl", "flat", (11, 7)),
-    *((tree, "loop", way, (n,)) for way in ("halves", "pairs", "reversed halves") for n in (8, 128)),
-]  # fmt: skip
-OTHER: list[tuple[Make, str, str, tuple[object, ...]]] = [
-    *((dot, "plain", way, (n,)) for way in ("one reversed", "squares", "other start", "twice") for n in ("?", 300)),
-    (dot, "plain", "moved", (300,)),
-    (dot, "reversed", "moved", (20,)),
-    *(
-        (partial_sums, "plain", way, s)
-        for way in ("restarted", "twice", "first row again", "without the start")
-        for s in (("?", "?"), (6, 15))
-    ),
-    (partial_sums, "plain", "diagonal", (8, 8)),
-    *(
-        (matmul, "ab", way, s)
-        for way in ("one reversed", "other reversed", "restarted blocks", "blocks without the start", "row again", "twice")
-        for s in (DYNAMIC, (2, 3, 8, 9))
-    ),
-    *(
-        (axis_sums, "ijk", way, s)
-        for way in ("result reversed", "restarted", "twice", "first only", "last again")
-        for s in (DYNAMIC[:3], (9, 3, 8))
-    ),
-    *((convolution, "kl", way, (3, 3)) for way in ("kernel reversed", "image transposed", "off by one", "one row", "twice")),
-    (convolution, "kl", "wrong flat", (3, 3)),
-    *((tree, "loop", way, (16,)) for way in ("overlap", "lost", "restarted", "twice", "without the start")),
-]  # fmt: skip
 
 
-def _names(cases: list[tuple[Make, str, str, tuple[object, ...]]]) -> list[str]:
-    return [f"{make.__name__} {one} {other} {'x'.join(map(str, sizes))}" for make, one, other, sizes in cases]
+def _cases(make: Make, one: str, ways: str, *sizes: tuple[object, ...]) -> list[Case]:
+    return [(make, one, way.strip(), s) for way in ways.split(",") for s in sizes]
 
 
-@pytest.mark.parametrize("element", ELEMENTS)
-@pytest.mark.parametrize(("make", "one", "other", "sizes"), SAME, ids=_names(SAME))
+SAME: list[Case] = [
+    *_cases(dot, "plain", "reversed, swapped", ("?",), (5000,), (20,), (1,)),
+    *_cases(partial_sums, "plain", "rows, columns", ("?", "?"), ("?", 4), (30, 40), (3, 4)),
+    *_cases(partial_sums, "rows", "columns, transposed", ("?", "?"), (30, 40)),
+    *_cases(partial_sums, "flat", "rows, columns, transposed", ("?", "?"), ("?", 4), (30, 40)),
+    *_cases(partial_sums, "flat reversed", "columns", ("?", 4)),
+    *_cases(partial_sums, "flat reversed", "flat", ("?", "?")),
+    *_cases(matmul, "ab", "ba, outside, reversed, blocks", DYNAMIC, (100, 100, 10, 10), (2, 3, 2, 3)),
+    *_cases(axis_sums, "ijk", "kji, ik first, reversed", DYNAMIC[:3], (20, 3, 30), (2, 3, 4)),
+    *_cases(convolution, "kl", "lk, flat, reversed", (3, 3)),
+    *_cases(convolution, "kl", "lk", ("?", "?")),
+    *_cases(convolution, "kl", "flat", (11, 7)),
+    *_cases(tree, "loop", "halves, pairs, reversed halves", (8,), (32,)),
+]
+OTHER: list[Case] = [
+    *_cases(dot, "plain", "one reversed, squares, other start, twice", ("?",), (300,)),
+    *_cases(dot, "plain", "moved", (300,), (5000,)),
+    *_cases(partial_sums, "plain", "restarted, twice, first row again, without the start", ("?", "?"), (6, 15)),
+    *_cases(partial_sums, "plain", "diagonal", (8, 8)),
+    *_cases(matmul, "ab", "one reversed, other reversed, restarted blocks", DYNAMIC, (2, 3, 8, 9)),
+    *_cases(matmul, "ab", "blocks without the start, row again, twice", DYNAMIC, (2, 3, 8, 9)),
+    *_cases(axis_sums, "ijk", "result reversed, restarted, twice, first only, last again", DYNAMIC[:3], (9, 3, 8)),
+    *_cases(convolution, "kl", "kernel reversed, image transposed, off by one, one row, twice, wrong flat", (3, 3)),
+    *_cases(tree, "loop", "overlap, lost, restarted, twice, without the start", (16,)),
+]
+
+
+def _parameters(cases: list[Case]) -> list[ParameterSet]:
+    """Each case in one format, every fourth of them by default."""
+    parameters = []
+    for k, (make, one, other, sizes) in enumerate(cases):
+        for j, element in enumerate(ELEMENTS):
+            name = f"{make.__name__} {one} {other} {'x'.join(map(str, sizes))} {element}"
+            marks = () if k % 4 == 2 * j else (pytest.mark.slow,)
+            parameters.append(pytest.param(make, one, other, sizes, element, id=name, marks=marks))
+    return parameters
+
+
+@pytest.mark.parametrize(("make", "one", "other", "sizes", "element"), _parameters(SAME))
 def test_the_same_sums_are_proved(make: Make, one: str, other: str, sizes: tuple[object, ...], element: str) -> None:
     outcome = verdict(make(element, one, *sizes), make(element, other, *sizes), ELEMENTS[element])
     assert (outcome.status, outcome.reason) == (Status.PROVED, "")
 
 
-@pytest.mark.parametrize("element", ELEMENTS)
-@pytest.mark.parametrize(("make", "one", "other", "sizes"), OTHER, ids=_names(OTHER))
+@pytest.mark.parametrize(("make", "one", "other", "sizes", "element"), _parameters(OTHER))
 def test_other_sums_are_refuted(make: Make, one: str, other: str, sizes: tuple[object, ...], element: str) -> None:
     assert status(make(element, one, *sizes), make(element, other, *sizes), ELEMENTS[element]) is Status.REFUTED
