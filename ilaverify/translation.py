@@ -67,6 +67,8 @@ def functions(program: Program, file: str) -> dict[str, ir.Operation]:
     found = {}
     for operation in program.module.symbols():
         if operation.name == "func.func" and operation.symbol is not None:
+            if not _is_unicode(operation.symbol):
+                raise UsageError(f"{file}:{operation.position}: the name of a function must be UTF-8; rename it")
             if operation.symbol in found:
                 raise UsageError(
                     f"{file}:{operation.position}: the function @{operation.symbol} must be defined only once"
@@ -74,6 +76,10 @@ def functions(program: Program, file: str) -> dict[str, ir.Operation]:
             if operation.regions and operation.regions[0].blocks:
                 found[operation.symbol] = operation
     return found
+
+
+def _is_unicode(text: str) -> bool:
+    return text == text.encode("utf-8", "replace").decode()
 
 
 def add_pairs(claims: Claims, step: Step, options: Options, symbol: str | None = None) -> None:
@@ -202,12 +208,14 @@ def _add_step(claims: Claims, step: Step, options: Options) -> None:
     """Adds a claim for each function that a pass has changed."""
     before = functions(step.source, step.file)
     after = functions(step.target, step.target_file or step.file)
-    if _same_text(step.source.module.operations, step.target.module.operations):
+    resources = [program.module.resources for program in (step.source, step.target)]
+    if resources[0] == resources[1] and _same_text(step.source.module.operations, step.target.module.operations):
         claims.unchanged.append(step.name)
         return
     for symbol, function in before.items():
         same = symbol in after and _same_text((function,), (after[symbol],))
-        if same and "@" not in text_of(ir.Module((function,))):
+        refers = ("@",) if resources[0] == resources[1] else ("@", "dense_resource<")
+        if same and not any(sign in text_of(ir.Module((function,))) for sign in refers):
             continue
         _add(claims, step, options, function, symbol in after)
 

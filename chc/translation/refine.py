@@ -12,7 +12,7 @@ from ir_semantics.elements.binders import unrolled
 from ir_semantics.elements.operators import at_most, both, either, equal, inside, negation, same
 from ir_semantics.elements.terms import Term, fresh, integer_value, is_true, new_terms, number, truth
 from ir_semantics.mlir import ir
-from ir_semantics.mlir.semantics.arguments import Arguments, arguments_of, bodies_of, globals_of
+from ir_semantics.mlir.semantics.arguments import Arguments, arguments_of, barred_of, globals_of, require_usual_index
 from ir_semantics.mlir.semantics.function import Meaning, meaning_of, signature
 from ir_semantics.mlir.semantics.memory import Memory, Place
 from ir_semantics.mlir.semantics.program import Reading
@@ -153,7 +153,8 @@ class _Attempt:
         modules: Sequence[ir.Module],
     ) -> None:
         self.functions = functions
-        self.globals, self.bodies = globals_of(*modules), bodies_of(modules)
+        self.modules = modules
+        self.globals, self.barred = globals_of(*modules), barred_of(modules)
         self.options = options
         self.discharger = discharger
         self.prover = Prover(discharger, functions[0].symbol or "function", None, options.associative)
@@ -177,8 +178,9 @@ class _Attempt:
 
     def read(self) -> tuple[Meaning, Meaning]:
         """The meaning of both functions."""
+        require_usual_index(self.modules)
         self.arguments = arguments_of(self.functions[0], self.options.reading, self.globals)
-        self.arguments.bodies = self.bodies
+        self.arguments.barred = self.barred
         source, target = (meaning_of(f, self.arguments, self.options.reading) for f in self.functions)
         if source.limits:
             raise source.limits[0]

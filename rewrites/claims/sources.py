@@ -18,7 +18,7 @@ def text_digest(*texts: str) -> str:
     """SHA-256 of texts, each with its length."""
     digest = hashlib.sha256()
     for text in texts:
-        data = text.encode()
+        data = text.encode("utf-8", "surrogateescape")  # as MLIR's strings may be any bytes
         digest.update(f"{len(data)}\n".encode() + data)
     return digest.hexdigest()
 

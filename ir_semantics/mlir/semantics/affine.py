@@ -7,7 +7,7 @@ from functools import reduce
 
 from ir_semantics.elements.operators import at_most, both, choose, equal
 from ir_semantics.elements.terms import Term, integer_value, is_true, number
-from ir_semantics.mlir.affine import AffineMap
+from ir_semantics.mlir.affine import AffineMap, Binary, Dimension, Expression, Symbol
 from ir_semantics.scalars.formats import INTEGERS
 
 from .integers import note_index
@@ -26,11 +26,26 @@ def _results(call: Call) -> list[Element]:
     values, before = [e.value for e in operands], len(call.scope.requirements)
     dimensions, symbols = values[: map_.dimensions], values[map_.dimensions :]
     note_index(call)
+    used = {k for e in map_.results for k in _used(e, map_.dimensions)}
+    if not all(is_true(e.defined) for k, e in enumerate(operands) if k not in used):
+        raise call.fail("an operand that may be undefined, and that the map does not use, has no meaning here")
     results = [value_of(call, e, dimensions, symbols) for e in map_.results]
     is_defined = both(*(e.defined for e in operands))
     if len(call.scope.requirements) > before and not is_true(is_defined):
         raise call.fail("a divisor that is no constant has no meaning here where operands may be undefined")
     return [Element(r, is_defined) for r in results]
+
+
+def _used(expression: Expression, dimensions: int) -> set[int]:
+    """The operands that an expression uses."""
+    match expression:
+        case Dimension(position=k):
+            return {k}
+        case Symbol(position=k):
+            return {dimensions + k}
+        case Binary(left=left, right=right):
+            return _used(left, dimensions) | _used(right, dimensions)
+    return set()
 
 
 def _apply(call: Call) -> Sequence[MeaningOfValue]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import prod
@@ -31,8 +32,8 @@ class Arguments:
     facts: list[Term] = field(default_factory=list)
     """What holds of sizes and of numbers of type index."""
     before: Before = field(default_factory=Before)
-    bodies: frozenset[str] = frozenset()
-    """Functions that are defined in the modules."""
+    barred: Mapping[str, str] = field(default_factory=dict)
+    """Why functions of the modules cannot be called, by name."""
     likely: dict[Term, tuple[int, ...]] = field(default_factory=dict)
     """Numbers to try first in a search for counterexamples."""
 
@@ -107,10 +108,28 @@ def _buffer(function: ir.Operation, arguments: Arguments, type_: ir.MemRefType, 
     return Buffer(kind, block, plus(offset, number(more)), shape, strides)
 
 
-def bodies_of(modules: Iterable[ir.Module]) -> frozenset[str]:
-    """Functions that modules define."""
-    functions = [s for module in modules for s in module.symbols() if s.name == "func.func"]
-    return frozenset(f.symbol for f in functions if f.symbol is not None and f.regions and f.regions[0].blocks)
+def barred_of(modules: Iterable[ir.Module]) -> dict[str, str]:
+    """Why functions of modules cannot be called: one with a body is known, and one of two types is not one function."""
+    barred, types = dict[str, str](), dict[str, ir.Attribute | None]()
+    for function in (s for module in modules for s in module.symbols() if s.name == "func.func"):
+        assert function.symbol is not None
+        type_ = function.attributes.get("function_type")
+        if function.regions and function.regions[0].blocks:
+            barred[function.symbol] = "a call of a function with a body has no meaning here; inline it"
+        elif types.setdefault(function.symbol, type_) != type_:
+            barred[function.symbol] = "a function that has two types has no meaning here; give it the same one"
+    return barred
+
+
+_INDEX_BITS = re.compile(r"\bindex\W+([0-9]+)", re.ASCII)
+
+
+def require_usual_index(modules: Iterable[ir.Module]) -> None:
+    """Raises NotCovered where a module says that values of type index have other than 64 bits."""
+    for operation in (o for module in modules for o in module.operations):
+        layout = operation.attributes.get("dlti.dl_spec")
+        if any(bits != "64" for bits in _INDEX_BITS.findall(getattr(layout, "text", ""))):
+            raise NotCovered(operation.name, operation.position, "values of type index must have 64 bits here")
 
 
 def globals_of(*modules: ir.Module | None) -> dict[str, Global]:

@@ -160,6 +160,7 @@ def _subview(call: Call) -> Sequence[MeaningOfValue]:
     type_ = call.operation.results[0].type
     assert isinstance(type_, ir.MemRefType)
     part = Slice(call, groups[1:], type_.shape)
+    part.require_inside(call, source.shape)
     parent = source, part.place
     offset = plus(source.offset, *(times(o, s) for o, s in zip(part.offsets, source.strides, strict=True)))
     strides = [times(a, b) for a, b in zip(part.strides, source.strides, strict=True)]
@@ -186,6 +187,8 @@ def _expand(call: Call) -> Sequence[MeaningOfValue]:
         shape = tuple(call.mixed(call.wholes("static_output_shape"), call.operands[1:]))
     else:
         shape = tuple(inferred_sizes(call, source.shape, groups, stated))
+    for size in shape:
+        call.require(at_most(number(0), size), "a size must not be negative")
     for k, group in enumerate(groups):
         whole = product_of([shape[d] for d in group])
         call.require(equal(whole, source.shape[k]), "the product of sizes must be the size that they expand")
@@ -203,7 +206,8 @@ def _reshaped(source: Buffer, shape: tuple[Term, ...]) -> Buffer:
 
 def _get_global(call: Call) -> Sequence[MeaningOfValue]:
     name = call.attribute("name")
-    known = call.environment.globals.get(name.root) if isinstance(name, ir.SymbolReference) else None
+    own = name.root if isinstance(name, ir.SymbolReference) and not name.nested else ""
+    known = call.environment.globals.get(own)
     if known is None:
         raise call.fail("the global must be one of the module, with a type that has a meaning here")
     shape = tuple(map(number, known.shape))

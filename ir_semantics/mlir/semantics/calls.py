@@ -20,8 +20,9 @@ def _call(call: Call) -> Sequence[MeaningOfValue]:
     callee = call.attribute("callee")
     if not isinstance(callee, ir.SymbolReference):
         raise call.fail("the callee must be named")
-    if callee.root in call.environment.bodies:
-        raise call.fail("a call of a function with a body has no meaning here; inline it")
+    if callee.nested or callee.root in call.environment.barred:
+        why = call.environment.barred.get(callee.root, "the callee must be a function of the same module")
+        raise call.fail(why)
     call.scope.notes[
         f"@{callee.root} is some function of its operands, without effects, whose behaviour is defined"
     ] = None

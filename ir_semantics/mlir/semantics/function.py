@@ -57,12 +57,13 @@ def meaning_of(function: ir.Operation, arguments: Arguments, reading: Reading) -
     scope = Scope(reading, arguments.before.memory())
     values = dict(zip(block.arguments, arguments.values, strict=True))
     results = run_block(
-        block, Environment(values, OPERATORS, globals=arguments.before.globals, bodies=arguments.bodies), scope
+        block, Environment(values, OPERATORS, globals=arguments.before.globals, barred=arguments.barred), scope
     )
     for result, value in zip(results, block.operations[-1].operands, strict=True):
         if isinstance(result, Tensor) and isinstance(value.type, ir.TensorType):
             _require_stated(scope, function, result, value.type)
-    if len(scope.memory.formats) > 1:
+    types = (v.type for v in (*block.arguments, *(r for o in block.operations for r in o.results)))
+    if len({t.element for t in types if isinstance(t, ir.MemRefType)}) > 1:
         scope.notes["buffers of elements of different types share no memory"] = None
     shown = [each for result in results for each in _parts(function, result)]
     return Meaning(

@@ -102,7 +102,8 @@ def _generic(call: Call) -> Sequence[MeaningOfValue]:
 
 
 def _index(call: Call) -> Sequence[MeaningOfValue]:
-    return [defined(call.environment.indices[call.whole("dim")])]
+    indices = call.environment.indices
+    return [defined(indices[call.axis("dim", len(indices))])]
 
 
 def _fill(call: Call) -> Sequence[MeaningOfValue]:

@@ -15,7 +15,7 @@ from ir_semantics.elements.operators import equal
 from ir_semantics.elements.terms import Term, is_true, number
 from ir_semantics.mlir import ir
 from ir_semantics.mlir.affine import AffineMap
-from ir_semantics.scalars.formats import Format
+from ir_semantics.scalars.formats import INTEGERS, Format
 
 from .memory import Buffer, Global, Memory
 from .values import Element, NotCovered, Tensor, format_of
@@ -90,8 +90,8 @@ class Environment:
     operators: Mapping[str, Operator]
     indices: tuple[Term, ...] = ()
     globals: Mapping[str, Global] = field(default_factory=dict)
-    bodies: frozenset[str] = frozenset()
-    """Functions that are defined in the modules."""
+    barred: Mapping[str, str] = field(default_factory=dict)
+    """Why functions of the modules cannot be called, by name."""
 
 
 @dataclass
@@ -332,6 +332,9 @@ def run_block(block: ir.Block, environment: Environment, scope: Scope) -> tuple[
     values = dict(environment.values)
     for operation in block.operations:
         here = replace(environment, values=values)
+        late = next((o for o in operation.operands if o not in values), None)
+        if late is not None:
+            raise NotCovered(operation.name, operation.position, f"%{late.name} must be defined before it is used")
         call = Call(operation, tuple(values[o] for o in operation.operands), scope, here)
         if operation is block.operations[-1]:
             if operation.results or operation.name not in _TERMINATORS:
@@ -345,8 +348,21 @@ def run_block(block: ir.Block, environment: Environment, scope: Scope) -> tuple[
         except (IndexError, TypeError, ValueError) as error:
             raise call.fail(f"operands, attributes and types of the operation do not fit: {error}") from error
         call.require_all_taken()
+        if not all(_is_of(v, r.type) for v, r in zip(results, operation.results, strict=True)):
+            raise call.fail("operands, attributes and types of the operation do not fit")
         values.update(zip(operation.results, results, strict=True))
     raise ValueError("a block must have operations")
+
+
+def _is_of(value: MeaningOfValue, type_: ir.Type) -> bool:
+    """Whether a result is of the format and the rank that its type states; a verifier need not have seen the text."""
+    if isinstance(value, Element):
+        return value.kind == format_of(type_)
+    if isinstance(type_, ir.OpaqueType):  # !tosa.shape
+        return isinstance(value, Tensor) and value.kind == INTEGERS
+    if not isinstance(type_, ir.TensorType if isinstance(value, Tensor) else ir.MemRefType):
+        return False
+    return value.kind == format_of(type_.element) and len(value.shape) == len(type_.shape)
 
 
 _SAYS_NOTHING = frozenset({

@@ -171,6 +171,9 @@ class TranslationSubject(Subject):
             verdict = refines(*self.pair.functions, self.pair.options, discharger, self.pair.modules)
         except ValueError as error:
             return Verdict(Status.UNKNOWN, self.words(), self.method, 0.0, str(error))
+        except RecursionError:
+            deep = "an operation depends on others through too many steps; prove parts of the function by themselves"
+            return Verdict(Status.UNKNOWN, self.words(), self.method, 0.0, deep)
         verdict.claim = self._own(verdict.claim)
         return verdict
 

@@ -185,6 +185,16 @@ def test_affine_maps_of_poison_are_poison() -> None:
     assert status(divided, divided) is Status.UNKNOWN
 
 
+def test_affine_maps_do_not_use_every_operand() -> None:
+    shifted = f"%p = {op('arith.shli', '%a, %b', II)}\n%q = {op('arith.index_cast', '%p', '(i32) -> index')}"
+    applied = f"%0 = {op('affine.apply', '%i, %q', INDICES, 'map = affine_map<(d0)[s0] -> (d0)>')}"
+    arguments = "%a: i32, %b: i32, %i: index"
+    source = function(arguments, "index", shifted, applied, "%0")
+    outcome = verdict(source, function(arguments, "index", f"%0 = {constant('7', 'index')}", "%0"))
+    assert outcome.status is Status.UNKNOWN
+    assert "an operand that may be undefined, and that the map does not use, has no meaning here" in outcome.reason
+
+
 @pytest.mark.parametrize(
     "use",
     [

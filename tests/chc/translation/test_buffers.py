@@ -257,3 +257,48 @@ def test_large_buffers_that_must_be_written_have_counterexamples() -> None:
     assert outcome.status is Status.REFUTED, outcome.reason
     assert replay(added, multiplied, reading, outcome.details["counterexample"]) is not None
     assert status(added, added, reading) is Status.PROVED
+
+
+def subview(offset: str, size: str) -> str:
+    """A view of %a, a buffer of a size that is not known, from an offset on."""
+    sizes = "operandSegmentSizes = array<i32: 1, 1, 1, 0>, static_offsets = array<i64: -9223372036854775808>, "
+    sizes += "static_sizes = array<i64: -9223372036854775808>, static_strides = array<i64: 1>"
+    result = "memref<?xf32, strided<[1], offset: ?>>"
+    return f"%s = {op('memref.subview', f'%a, {offset}, {size}', f'({M}, index, index) -> {result}', sizes)}"
+
+
+@pytest.mark.parametrize(("offset", "size"), [("%i", "%n"), ("%zero", "%n"), ("%i", "%zero"), ("%zero", "%six")])
+def test_views_that_are_not_used_are_inside_of_their_buffer(offset: str, size: str) -> None:
+    arguments = f"%a: {M}, %i: index, %n: index"
+    viewed = function(arguments, "", *INDICES, subview(offset, size), "")
+    plain = function(arguments, "", "")
+    assert status(plain, viewed) is Status.REFUTED
+    assert status(viewed, plain) is Status.PROVED
+
+
+def test_views_of_a_shape_with_sizes_below_0_are_undefined() -> None:
+    arguments = f"%a: {M}"
+    attributes = f"{TOGETHER}, static_output_shape = array<i64: -9223372036854775808, -9223372036854775808>"
+    types = f"({M}, index, index) -> memref<?x?xf32>"
+
+    def expanded(factor: str) -> ir.Operation:
+        """A view of so many rows, which is the whole buffer or nothing in turn."""
+        zero, one = INDICES[:2]
+        size = f"%size = {op('memref.dim', '%a, %zero', f'({M}, index) -> index')}"
+        other = f"%other = {op('arith.muli', '%size, %factor', '(index, index) -> index')}"
+        view = f"%s = {op('memref.expand_shape', '%a, %factor, %other', types, attributes)}"
+        return function(arguments, "", zero, one, f"%factor = {constant(factor, 'index')}", size, other, view, "")
+
+    plain = function(arguments, "", "")
+    assert status(plain, expanded("1")) is Status.PROVED
+    assert status(plain, expanded("-1")) is Status.REFUTED
+
+
+def test_that_types_share_no_memory_stands_with_the_claim_where_one_is_read_alone() -> None:
+    words = "memref<4xi32>"
+    store = op("memref.store", "%w, %b, %i", "(f32, memref<4xf32>, index) -> ()")
+    load = f"%0 = {op('memref.load', '%a, %i', f'({words}, index) -> i32')}"
+    arguments = f"%a: {words}, %b: memref<4xf32>, %w: f32, %i: index"
+    outcome = verdict(function(arguments, "i32", store, load, "%0"), function(arguments, "i32", load, store, "%0"))
+    assert outcome.status is Status.PROVED
+    assert "buffers of elements of different types share no memory" in outcome.claim.assumptions

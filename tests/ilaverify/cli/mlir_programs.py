@@ -35,6 +35,8 @@ if "fails" in pipeline:
     sys.exit("<stdin>:2:1: error: this pass fails")
 if "swap" in pipeline:
     text = text.replace("%x, %y", "%y, %x")
+if "data" in pipeline:
+    text = text.replace("0x0400000001000000", "0x0400000002000000")
 if "break" in pipeline:
     text = text.replace("addi", "subi")
 print(text, end="")
@@ -42,7 +44,7 @@ print(text, end="")
 
 
 def fake_mlir_opt(path: Path) -> str:
-    """Writes an mlir-opt with the passes swap, nothing, break (which is wrong) and fails."""
+    """Writes an mlir-opt with the passes swap, nothing, data (of resources), break (which is wrong) and fails."""
     path.write_text(FAKE.format(python=sys.executable), encoding="utf-8")
     path.chmod(0o755)
     return str(path)

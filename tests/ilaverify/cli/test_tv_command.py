@@ -188,6 +188,7 @@ def test_reports(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 BAD_USAGE = {
+    ("bytes.mlir", "a.mlir"): "bytes.mlir:1:1: the name of a function must be UTF-8; rename it",
     ("a.mlir",): "tv must be given either two files, SRC and TGT, or one (or a folder) with --passes",
     ("a.mlir", "a.mlir", "--passes", "cse"): "tv must be given either two files",
     ("a.mlir", "missing.mlir"): "missing.mlir: an MLIR file must be a readable file: No such file or directory",
@@ -216,6 +217,7 @@ def test_bad_usage(folder: Path, capsys: pytest.CaptureFixture[str], arguments: 
     write("wrong.mlir", "%")
     write("other.mlir", function("other", ADD))
     write("twice.mlir", function("f", ADD), function("f", ADD))
+    write("bytes.mlir", function("\\FF", ADD))
     code, out, err = tv(capsys, *arguments)
     assert (code, out) == (64, "")
     assert message in err
@@ -281,6 +283,19 @@ def test_passes_that_change_nothing_prove_nothing(folder: Path, fake: str, capsy
     code, out, _ = tv(capsys, write("m.mlir", function("f", ADD)), "--mlir-opt", fake, "--passes", "nothing")
     assert code == 0
     assert out.endswith("nothing to prove: no pass changed a function\n")
+
+
+def test_a_pass_that_changes_a_resource_changes_what_uses_it(
+    folder: Path, fake: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    body = '  %r = "arith.constant"() <{value = dense_resource<blob> : tensor<1xi32>}> : () -> tensor<1xi32>'
+    resource = '{-# dialect_resources: {builtin: {blob: "0x0400000001000000"}} #-}'
+    uses = function("uses", body, "(i32, i32) -> tensor<1xi32>")
+    source = write("m.mlir", uses, function("f", ADD), resource)
+    code, rows = claims(capsys, source, "--mlir-opt", fake, "--passes", "data")
+    assert (code, {name: row["status"] for name, row in rows.items()}) == (2, {"m.1-data.uses": "UNKNOWN"})
+    code, out, _ = tv(capsys, source, "--mlir-opt", fake, "--passes", "nothing")
+    assert (code, "the pass changed nothing" in out) == (0, True)
 
 
 def test_the_release_of_the_converter_is_an_assumption(
