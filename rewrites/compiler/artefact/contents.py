@@ -5,6 +5,7 @@ Runs do this before they execute anything, so it uses neither solvers nor rules.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -64,7 +65,18 @@ def _plan(compiled: Compiled) -> Check:
 
 
 def _summary(compiled: Compiled) -> Check:
-    same = summary_text(compiled) == compiled.summary
-    return Check(
-        "summary", "SUMMARY.md says what the model says", () if same else ("SUMMARY.md must be of this model",)
+    """SUMMARY.md, and the operators that stay on the host; why they do is what the compiler said."""
+    nodes = enumerate(compiled.graph.nodes)
+    left = Counter(
+        node.operator
+        for number, node in nodes
+        if node.operator not in ("input", "constant") and number not in compiled.implementations
     )
+    named = Counter[str]()
+    for entry in compiled.host:
+        named[entry.operator] += entry.count
+    problems = [] if summary_text(compiled) == compiled.summary else ["SUMMARY.md must be of this model"]
+    if dict(named) != left:
+        expected = ", ".join(f"{count} {operator}" for operator, count in sorted(left.items())) or "none"
+        problems.append(f"the operators on the host must be those that no program computes: {expected}")
+    return Check("summary", "SUMMARY.md says what the model says", tuple(problems))

@@ -398,6 +398,13 @@ FORGERIES: dict[str, tuple[Callable[[Path], None], str, str]] = {
         lambda d: resealed(d, lambda c: c.update(equality="bit_exact")), "chain of rules", "the weakest rule,",
     ),
     "the summary": (lambda d: resealed(d, SUMMARY_DOT_md=b"All is proved.\n"), "summary", "must be of this model"),
+    "an operator on the host less": (
+        lambda d: resealed(d, lambda c: c["host"].pop()), "summary",
+        "the operators on the host must be those that no program computes: 1 pad, 1 relu, 1 reshape",
+    ),
+    "an operator on the host twice": (
+        lambda d: resealed(d, lambda c: c["host"][0].update(count=2)), "summary", "the operators on the host must be",
+    ),
 }  # fmt: skip
 
 
