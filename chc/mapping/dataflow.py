@@ -15,12 +15,12 @@ from ila_lang.mapping import TensorMapping
 from .arithmetic.exact import equal, less, number_of, product
 from .horn.align import align
 from .horn.systems import ACCUMULATED_ONCE, READ_FIRST, WRITTEN_ONCE, Nest, Track
-from .memory.cases import in_cases
+from .memory.cases import Split, in_cases
 from .memory.contexts import Context, in_range
 from .memory.indirect_addressing import IndirectAddressing
 from .memory.layout import Definition, Layout
 from .memory.reaching_definitions import ReachingDefinitions
-from .memory.samples import Sampler, Samples, samples_of, sizes_of
+from .memory.samples import Sampler, Samples, recombined, samples_of, sizes_of
 from .memory.values import Values
 from .program.schedule import schedule_of
 from .program.writes import Loops, Write
@@ -62,10 +62,12 @@ def prove_by_dataflow(proof: Proof) -> None:
     def compare(case: Context, _: str) -> None:
         together.update(_output(equivalence, sizes, case))
 
-    if mapping.recurrent:  # what holds at an earlier timestep must hold in all cases
+    try:
         compare(context, "")
-    else:
-        in_cases(context, "", compare)
+    except Split:
+        if mapping.recurrent:  # what holds at an earlier timestep must hold in all cases
+            raise
+        in_cases(replace(context, samples=samples_of(mapping, cell, recombined(mapping))), "", compare)
     _track_writes(proof, sides, together)
 
 

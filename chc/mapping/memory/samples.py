@@ -8,6 +8,7 @@ samples.  Nothing here is trusted: :mod:`chc.mapping.memory.reaching_definitions
 from __future__ import annotations
 
 import itertools
+import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -32,6 +33,9 @@ _FEW = 8
 
 MOST_CANDIDATES = 4000
 """Terms among which a component of a witness is looked up."""
+
+MOST_SIZES = 60
+"""Sizes that are tried beside a mapping's own samples in a proof by cases."""
 
 MOST_ITERATIONS = 1 << 19
 """Iterations of one write that are tried at a sample: half a minute, and some 200 MB."""
@@ -109,14 +113,28 @@ def sizes_of(mapping: TensorMapping) -> tuple[tuple[int, ...], ...]:
     return tuple(dict.fromkeys(rows))
 
 
-def samples_of(mapping: TensorMapping, coordinates: Loops, each: int = 5) -> Samples:
-    """Deterministic samples inside a mapping's size domain, with coordinates of an output cell."""
+def recombined(mapping: TensorMapping) -> list[tuple[int, ...]]:
+    """Sizes inside a mapping's domain whose numbers occur in its samples, the smaller ones, with all samples.
+
+    A case of a proof needs samples in which everything else varies.
+    """
+    samples = sizes_of(mapping)
+    numbers = [sorted(set(column)) for column in zip(*samples, strict=True)]
+    most = max(math.prod(row) for row in samples)
+    rows = sorted(itertools.islice(itertools.product(*numbers), MOST_CANDIDATES), key=lambda row: (math.prod(row), row))
+    inside = (r for r in rows if math.prod(r) <= most and mapping.holds(dict(zip(mapping.parameters, r, strict=True))))
+    return list(dict.fromkeys([*samples, *itertools.islice(inside, MOST_SIZES)]))
+
+
+def samples_of(
+    mapping: TensorMapping, coordinates: Loops, sizes: Sequence[tuple[int, ...]] | None = None, each: int = 5
+) -> Samples:
+    """Deterministic samples of sizes, by default of a mapping's own, with coordinates of an output cell."""
     random = Random(0)
     parameters = tuple(mapping.parameters.values())
     extents = compile_terms(parameters, [e for _, e in coordinates])
     rows = []
-    for sizes in mapping.sample_sizes(random):
-        values = tuple(sizes[n] for n in mapping.parameters)
+    for values in sizes or [tuple(s[n] for n in mapping.parameters) for s in mapping.sample_sizes(random)]:
         limits = extents(*values)
         if all(limits):
             rows += [(*values, *(random.randrange(n) for n in limits)) for _ in range(each)]

@@ -36,6 +36,9 @@ from .induction import Goals
 from .iterations import Iterations
 from .scattered_reduction import Sides, holds_fold
 
+_FEW = 4
+"""Iterations that a device may have before a loop without being one."""
+
 MOST_UNROLLED = 64
 """Largest number of iterations of a fold that is written out where the other side has no fold."""
 
@@ -325,12 +328,24 @@ class Equivalence:
                 return ir
             before.append(length)
             use = self._begins_with(use)
-        length = total(before)
+        length = total(before) if before else self._first_iterations(context, device, ir)
+        if length is None:
+            return ir
         fits = ~less(ir.loops[0][1], length)
-        if not before or not context.proves(fits):
+        if not context.proves(fits):
             return ir
         context.theorem("lock-step", f"{label}: goes on", fits, "the other side's fold has the iterations before, too")
         return self.ir.in_parts(ir, length)
+
+    @staticmethod
+    def _first_iterations(context: Context, device: FoldUse, ir: FoldUse) -> Expr | None:
+        """The few iterations by which the IR's fold is longer: the device begins with them, written out."""
+        iterations, inner = (product(e for _, e in loops) for loops in (device.loops, ir.loops[1:]))
+        all_of_them = product([ir.loops[0][1], inner])
+        for number in (const(k, 8) for k in range(1, _FEW + 1)):
+            if context.proves(equal(all_of_them, total([iterations, product([number, inner])]))):
+                return number
+        return None
 
     def _in_blocks(self, context: Context, label: str, device: FoldUse, turns: Cycle, ir: FoldUse) -> FoldUse:
         """The IR's fold in blocks of as many iterations as the writes have together that make a step of the device's.
