@@ -28,9 +28,9 @@ from dataclasses import dataclass
 
 import pysmt.shortcuts as smt
 
-from chc.mapping.arithmetic.exact import equal, successor
+from chc.mapping.arithmetic.exact import equal, less, successor
 from chc.mapping.program.writes import Fold, Loops, Schedule, Write
-from ila_lang import Expr, any_of, compile_terms, free_variables, postorder, resize, substitute, true
+from ila_lang import Expr, any_of, bv, compile_terms, const, free_variables, postorder, resize, substitute, true
 from ila_lang.language.expr import variables_of
 from smt_encodings.bits import BitEncoding
 from smt_encodings.claims import Unsupported
@@ -40,19 +40,23 @@ from smt_encodings.values import differ
 
 from .cases import Split
 from .contexts import Context, before
-from .layout import Definition, Reader
+from .layout import Definition, Reader, narrow
 from .reaching_definitions import ReachingDefinitions
 from .samples import Point
 
 
 @dataclass(frozen=True)
 class Reduction:
-    """A fold, and what it begins with: the cell of ``reader``, or ``begins``, a term of its write in that iteration."""
+    """A fold, and what it begins with: the cell of ``reader``, or ``begins``, a term of its write in that iteration.
+
+    With ``part`` it has some of its iterations, as :class:`chc.mapping.memory.values.FoldUse` says.
+    """
 
     fold: Fold
     reader: Reader
     start: Point
     begins: Expr | None
+    part: tuple[Expr, Expr] | None
 
 
 @dataclass(frozen=True)
@@ -77,14 +81,16 @@ def reduction(side: ReachingDefinitions, context: Context, definition: Definitio
     """
     write = definition.write
     update = update_of(side.schedule, write)
-    counters = _repeated(side, context, definition, update)
+    counters, begin = _repeated(side, context, definition, update)
     if update is None or not counters:
         return None
     name = f"{write.label} {side.schedule.writes.index(write)}, {side.numbered()}"
     loops = tuple(loop for loop in write.loops if loop[0] in counters)
-    require_independent(write, counters)
-    first = Definition(write, {c: resize(t, 32) * 0 if c in counters else t for c, t in definition.at.items()})
+    require_independent(write, counters, guarded=not begin)
+    start = {c: resize(t, 32) * 0 + begin if c in counters else t for c, t in definition.at.items()}
+    first = Definition(write, start)
     ends(context, side, name, definition, loops)
+    part = _later_part(context, side, name, first, loops, begin) if begin else None
     instance = side.layout.instance(write)
     reader = Reader(write.address, instance, first.at)
     _alone(context, side, name, definition, first, counters)
@@ -94,7 +100,24 @@ def reduction(side: ReachingDefinitions, context: Context, definition: Definitio
         _goes_on(context, side, name, first, loops, update.adds)
         begins = begins if begins_anew(context, side, name, first, update.adds) else None
     fold = fold_of(side, name, write, update, loops)
-    return Reduction(fold, reader, Point(write.place, _at(first)), begins)
+    return Reduction(fold, reader, Point(write.place, _at(first)), begins, part)
+
+
+def _later_part(
+    context: Context, side: ReachingDefinitions, name: str, first: Definition, loops: Loops, begin: int
+) -> tuple[Expr, Expr]:
+    """The part of a loop from iteration ``begin`` on; that the write happens in all of it is proved."""
+    group, here = f"{side.prefix}: accumulation", narrow(first.at)
+    ((counter, extent),) = loops
+    extent = substitute(extent, here)
+    enough = ~less(extent, const(begin, 32))
+    context.theorem(group, f"{name}: begins", enough, "the loop has the iterations before those that add up")
+    length = resize(extent, 32) - begin
+    own = fresh(f"from.{plain(counter.name)}", bv(32))
+    inside = context.inside(((own, length),), f"{context.name}{', ' if context.name else ''}{name}")
+    happens = Definition(first.write, {**first.at, counter: own + begin}).exists()
+    inside.theorem(group, f"{name}: happens", happens, "the write happens in all later iterations of the loop")
+    return const(begin, 32), length
 
 
 def update_of(schedule: Schedule, write: Write) -> Update | None:
@@ -163,25 +186,29 @@ def scatters(side: ReachingDefinitions, context: Context, definition: Definition
     """Whether a write accumulates over counters that its address depends on, such as a row and a tap of a kernel."""
     used = set(free_variables(definition.write.address).values())
     update = update_of(side.schedule, definition.write)
-    return any(c in used for c in _repeated(side, context, definition, update))
+    return any(c in used for c in _repeated(side, context, definition, update)[0])
 
 
 def _at(definition: Definition) -> tuple[Expr, ...]:
     return tuple(definition.at[c] for c in definition.write.counters)
 
 
-def _repeated(side: ReachingDefinitions, context: Context, definition: Definition, update: Update | None) -> set[Expr]:
+def _repeated(
+    side: ReachingDefinitions, context: Context, definition: Definition, update: Update | None
+) -> tuple[set[Expr], int]:
     """The counters in which iterations that wrote the cell, and nothing else in between, differ, as samples tell.
 
     None for a write whose value does not read the cell that it writes; none before an iteration that begins anew.
+    With the first of these iterations, where it is the same one of one loop everywhere.
     """
     write = definition.write
     if update is None:
-        return set()
+        return set(), 0
     here = Reader(write.address, None, definition.at).cell()
     runs = side.sampler.runs(context.samples, write, here, Point(write.place, _at(definition)))
     adds = compile_terms([*context.samples.parameters, *write.counters], [update.adds])
     counters: set[Expr] = set()
+    begins: list[tuple[int, ...]] = []
     rows = zip(context.samples.rows, runs, context.samples.evaluate(_at(definition)), strict=True)
     for row, run, last in rows:
         later = last
@@ -190,12 +217,19 @@ def _repeated(side: ReachingDefinitions, context: Context, definition: Definitio
                 break
             counters |= {c for c, a, b in zip(write.counters, earlier, last, strict=True) if a != b}
             later = earlier
-    return counters
+        begins.append(later)
+    places = [n for n, c in enumerate(write.counters) if c in counters]
+    first = {begin[places[0]] for begin in begins} if len(places) == 1 else {0}
+    return counters, first.pop() if len(first) == 1 else 0
 
 
-def require_independent(write: Write, counters: set[Expr]) -> None:
-    """Raises Unsupported where the place, the condition or the number of iterations of a write depend on counters."""
-    used = set(free_variables(write.address, write.guard, *(e for _, e in write.loops)).values())
+def require_independent(write: Write, counters: set[Expr], *, guarded: bool = True) -> None:
+    """Raises Unsupported where the place, the condition or the number of iterations of a write depend on counters.
+
+    Unless ``guarded``, the condition may.
+    """
+    terms = [write.address, *(e for _, e in write.loops), *([write.guard] if guarded else [])]
+    used = set(free_variables(*terms).values())
     clash = next((c for c in write.counters if c in counters and c in used), None)
     if clash is not None:
         raise _dependent(write, clash)

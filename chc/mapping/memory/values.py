@@ -187,7 +187,7 @@ class Values:
         else:
             initial = self.term(context, write, reduced.reader.at, (), reduced.begins)
         symbols = self._symbols(context, reduced.fold)
-        return self._use(FoldUse(reduced.fold, definition.at, (), {}, (initial,), symbols, context))
+        return self._use(FoldUse(reduced.fold, definition.at, (), {}, (initial,), symbols, context, reduced.part))
 
     def _in_turn(self, context: Context, definition: Definition, turns: Cycle) -> Expr:
         """The fold of several writes that update a cell in turn."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import partial
 
 from ila_lang import BOOL, Expr, Fragment, Function, Ila, Kernel, bv, concat, const, ite, mem, true, var
 from ila_lang.mapping import TensorMapping
@@ -20,7 +21,7 @@ TILES = 1 << 10
 """Tiles of each scratchpad, and of accumulators."""
 TILE = 4
 """Rows and columns of a tile."""
-MVIN_A, MVIN_B, PRELOAD, COMPUTE, COMPUTE_PRELOADED, READ = range(6)
+MVIN_A, MVIN_B, PRELOAD, COMPUTE, COMPUTE_PRELOADED, COMPUTE_OVER, READ = range(7)
 four = const(TILE, 3)
 
 multiply = Function("multiply", {"x": bv(8), "w": bv(8)}, bv(32), None)
@@ -51,10 +52,11 @@ def device(*, ignores_accumulate: bool = False) -> Ila:
             word = kernel.load("w_word", spad_b, element(regs["b"], i, c))
             kernel.store(weights, concat(i[1:0], c[1:0]), word)
 
-    def multiply_tiles(kernel: Kernel) -> None:
+    def multiply_tiles(kernel: Kernel, *, over: bool = False) -> None:
         with kernel.loop("r", four) as r, kernel.loop("c", four) as c:
             old = kernel.load("old", acc, element(regs["c"], r, c))
-            total = kernel.let("total", old if ignores_accumulate else ite(adds, old, const(0, 32)))
+            zero = const(0, 32)
+            total = kernel.let("total", zero if over else old if ignores_accumulate else ite(adds, old, zero))
             with kernel.loop("x", four) as x:
                 left = kernel.load("left", spad_a, element(regs["a"], r, x))
                 right = kernel.load("right", weights, concat(x[1:0], c[1:0]))
@@ -68,6 +70,7 @@ def device(*, ignores_accumulate: bool = False) -> Ila:
         ("preload", PRELOAD, (latch,)),
         ("compute", COMPUTE, (multiply_tiles,)),
         ("compute_preloaded", COMPUTE_PRELOADED, (latch, multiply_tiles)),
+        ("compute_over", COMPUTE_OVER, (partial(multiply_tiles, over=True),)),
     ):
         kernel = Kernel(f"{name}_kernel")
         for part in parts:
@@ -77,7 +80,7 @@ def device(*, ignores_accumulate: bool = False) -> Ila:
             instruction.update(register, value)
         instruction.start(kernel)
     other = ila.instruction("other").set_decode(op > READ)
-    other.reserved = "there are six operations"
+    other.reserved = "there are seven operations"
     return ila
 
 

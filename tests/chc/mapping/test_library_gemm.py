@@ -23,6 +23,7 @@ from smt_encodings.claims import Runs, Status
 from smt_encodings.discharge import Discharger
 from tests.chc.mapping.library_gemm import (
     COMPUTE,
+    COMPUTE_OVER,
     COMPUTE_PRELOADED,
     HOST_A,
     HOST_B,
@@ -110,6 +111,29 @@ def overwrites_first_in_one_accumulator(h: Host, fault: str) -> None:
                 h.read(ZERO, i - 1, j)
         if fault != "reads before the last iteration":
             h.read(const(1, 32) if fault == "reads the accumulator beside" else ZERO, i, j)
+
+
+@pattern(
+    "overwrites in the second iteration",
+    "overwrites in the last iteration",
+    "overwrites in the first row of tiles only",
+    "overwrites in the first two iterations",
+    "the bit says overwrite, too, in the second",
+    "leaves the last iteration out",
+)
+def overwrites_first_by_instruction(h: Host, fault: str) -> None:
+    h.all_inputs()
+    with h.loop(M) as i, h.loop(N) as j, h.loop(K - 1 if fault == "leaves the last iteration out" else K) as k:
+        first = {
+            "overwrites in the second iteration": k == 1,
+            "overwrites in the last iteration": k + 1 == K,
+            "overwrites in the first row of tiles only": (k == 0) & (i == 0),
+            "overwrites in the first two iterations": k <= 1,
+        }.get(fault, k == 0)
+        adds = ~(k == 1) if fault == "the bit says overwrite, too, in the second" else true
+        h.preload(k * N + j)
+        h.compute(i * K + k, i * N + j, adds, op=ite(first, const(COMPUTE_OVER, 4), const(COMPUTE, 4)))
+    h.read_all()
 
 
 @pattern(
