@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from math import prod
 
-from ir_semantics.elements.bags import Family, Operator, by_choices, families, operator_of, without_common
+from ir_semantics.elements.bags import Family, Operator, absorbed, by_choices, families, operator_of, without_common
 from ir_semantics.elements.binders import outside_binders, rebuilt
 from ir_semantics.elements.terms import Term, integer_value
 
@@ -65,7 +65,7 @@ class Reductions:
         return self._known[key]
 
     def _equal(self, one: Term, other: Term, operator: Operator, hypotheses: Sequence[Term]) -> bool:
-        bags = families(one, operator), families(other, operator)
+        bags = absorbed(families(one, operator), operator), absorbed(families(other, operator), operator)
         is_small = all(_count(bag) <= FEW for bag in bags)
         if is_small and not any(without_common(*map(_written, bags))):
             return True

@@ -17,8 +17,8 @@ from math import prod
 from ir_semantics.scalars.formats import Format, Literal
 
 from .binders import array, opened_fold, outside_binders, rebuilt, substitute
-from .operators import both, inside, negation
-from .terms import Term, constant, integer_value, is_false, number, truth, variable_of
+from .operators import apply, both, inside, negation
+from .terms import Term, constant, integer_value, is_false, is_true, literal, number, truth, variable_of
 
 OPERATORS = ("add", "mul", "maximum", "minimum", "maxnum", "minnum", "bit_and", "bit_or", "bit_xor")
 """Operators that may be associative and commutative; whether one is, in a format, is a question of its own."""
@@ -174,6 +174,16 @@ def _added(step: Term, accumulator: Term, operator: Operator) -> list[Family] | 
             return None
         return [*outer, *_within(tuple(zip(opened.variables, opened.extents, strict=True)), truth(True), inner)]
     return None
+
+
+def absorbed(bag: Sequence[Family], operator: Operator) -> list[Family]:
+    """A bag in which constants that combined with themselves are themselves, as +0.0 under addition, stand once.
+
+    That is so where the bag has such a constant for certain: others of it, however many, change nothing.
+    """
+    certain = {f.summand: f for f in bag if not f.ranges and is_true(f.condition) and literal(f.summand) is not None}
+    kept = {s: f for s, f in certain.items() if apply(operator.name, s, s) is s}
+    return [f for f in bag if kept.get(f.summand, f) is f]
 
 
 def by_choices(family: Family) -> list[Family]:

@@ -9,6 +9,7 @@ from ir_semantics.mlir import ir
 from tests.ir_semantics.mlir.mlir_text import constant, function, generic, op
 
 DYNAMIC = -9223372036854775808
+"""What stands for a size that is an operand."""
 START = {"f32": "-0.0", "f16": "-0.0"}
 
 
