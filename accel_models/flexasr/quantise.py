@@ -153,7 +153,8 @@ def error_bound(values: ArrayLike, bias: int) -> NDArray[np.float64]:
 @cache
 def _table() -> NDArray[np.float64]:
     """The value of every code (second index) at every bias (first); all are exact in float64."""
-    return np.array([[float(value_of(code, bias)) for code in range(256)] for bias in BIASES])
+    values: NDArray[np.float64] = np.ldexp([float(value_of(code)) for code in range(256)], np.array(BIASES)[:, None])
+    return values
 
 
 def _finite(values: ArrayLike) -> NDArray[np.float64]:

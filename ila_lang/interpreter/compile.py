@@ -65,7 +65,12 @@ def loads_resolved(root: Expr) -> Expr:
 
 def resolved(root: Expr) -> Expr:
     """The term with loads from memory variables only, and functions of memories by their bodies."""
-    return _resolved(root) if any(map(_is_of_memories, postorder([root]))) else loads_resolved(root)
+    return root if all(map(is_resolved, postorder([root]))) else _resolved(root)
+
+
+def is_resolved(node: Expr) -> bool:
+    """Whether a node is no load but from a variable, and no function of memories; its operands may be."""
+    return node.args[0].op == "var" if node.op == "load" else not _is_of_memories(node)
 
 
 def _is_of_memories(node: Expr) -> bool:

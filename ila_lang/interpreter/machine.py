@@ -10,10 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral
-from operator import is_not
 from threading import RLock
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from ila_lang.language.build import true
 from ila_lang.language.expr import Expr, variables_of
@@ -23,6 +21,7 @@ from ila_lang.language.model import Ila, Instruction
 from ila_lang.language.sorts import BvSort, MemSort
 
 from .compile import Memory, compile_kernel, compile_terms
+from .kept import Kept
 
 StorePlan = list[tuple[Expr, Expr, Expr]]
 
@@ -82,7 +81,6 @@ class _Shared:
     """What is compiled of a model, for all its machines."""
 
     def __init__(self, ila: Ila) -> None:
-        self.parts = _parts(ila)
         self.decode = _Function([ila.valid, *(i.decode for i in ila.instructions.values())])
         self.compiled: dict[str, _Compiled] = {}
         self.kernels: dict[Kernel, Callable[..., None]] = {}
@@ -90,19 +88,12 @@ class _Shared:
         self.lock = RLock()
 
 
-#: Values must not hold their keys, or no model would ever be freed.
-_SHARED: WeakKeyDictionary[Ila, _Shared] = WeakKeyDictionary()
-_LOCK = RLock()
+_SHARED: Kept[Ila, _Shared] = Kept()
 
 
 def _shared(ila: Ila) -> _Shared:
     """The compiled form of a model; a new one where the model was changed since."""
-    parts = _parts(ila)
-    with _LOCK:
-        shared = _SHARED.get(ila)
-        if shared is None or len(shared.parts) != len(parts) or any(map(is_not, shared.parts, parts)):
-            _SHARED[ila] = shared = _Shared(ila)
-        return shared
+    return _SHARED.of(ila, _parts(ila), lambda: _Shared(ila))
 
 
 def _parts(ila: Ila) -> list[object]:

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Set
-from operator import is_not
 from threading import RLock
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ila_lang.interpreter.compile import Memory, compile_kernel
+from ila_lang.interpreter.kept import Kept
 from ila_lang.interpreter.machine import check_numbers
-from ila_lang.language.expr import Expr, variables_of
-from ila_lang.language.kernel import Command, Kernel, Store, walk
+from ila_lang.language.expr import Expr
+from ila_lang.language.kernel import Command, Kernel, walk
 from ila_lang.language.sorts import BvSort, MemSort
 
 from .code import Calls, KernelCode, address_error, body_of
-from .kernels import BLOCK, ERROR, FIRST, POLL, KernelText
+from .kernels import BLOCK, ERROR, FIRST, POLL, stored_memories
 from .layout import Layout
 from .terms import NotNative, bytes_of, scalars_and_memories
 
@@ -36,6 +35,16 @@ def new_words(sort: MemSort, size: int, default: int = 0) -> Words:
     return words
 
 
+def _word(words: Words, address: int) -> int:
+    """A word of an array as a number."""
+    return int(words[address]) if words.ndim == 1 else int.from_bytes(words[address].tobytes(), "little")
+
+
+def _row(words: Words, word: int) -> Any:
+    """A number as a word of an array."""
+    return word if words.ndim == 1 else np.frombuffer(int(word).to_bytes(words.shape[1], "little"), np.uint8)
+
+
 class ArrayMemory(MutableMapping[int, int]):
     """A whole memory as an array of words (:func:`new_words`)."""
 
@@ -48,36 +57,25 @@ class ArrayMemory(MutableMapping[int, int]):
         """The words, which may be written to."""
         return self._words
 
-    def __getitem__(self, address: Any) -> Any:
-        word = self._words[address]
-        if self._words.ndim > 1:
-            return int.from_bytes(word.tobytes(), "little")
-        return word.astype(np.int64) if isinstance(word, np.ndarray) else int(word)
+    def __getitem__(self, address: int) -> int:
+        return _word(self._words, address)
 
-    def __setitem__(self, address: Any, word: Any) -> None:
-        if self._words.ndim > 1:
-            word = np.frombuffer(int(word).to_bytes(self._words.shape[1], "little"), np.uint8)
-        self._words[address] = word
+    def __setitem__(self, address: int, word: int) -> None:
+        self._words[address] = _row(self._words, word)
 
     def __delitem__(self, address: int) -> None:
         self[address] = self.default
 
     def __iter__(self) -> Iterator[int]:
-        return iter(np.flatnonzero(self._others()).tolist())
+        return iter(np.flatnonzero(~self.are(self.default)).tolist())
 
     def __len__(self) -> int:
-        return int(np.count_nonzero(self._others()))
-
-    def _others(self) -> Words:
-        """Of each word whether it is another one than the default."""
-        return ~self.are(self.default)
+        return int(np.count_nonzero(~self.are(self.default)))
 
     def are(self, word: int) -> Words:
         """Of each word whether it is this one."""
-        if self._words.ndim == 1:
-            return np.asarray(self._words == word)
-        row = np.frombuffer(word.to_bytes(self._words.shape[1], "little"), np.uint8)
-        return np.asarray((self._words == row).all(axis=1))
+        same = self._words == _row(self._words, word)
+        return np.asarray(same if self._words.ndim == 1 else same.all(axis=1))
 
     def fill(self, contents: Mapping[int, int], default: int) -> None:
         """Gives the memory other contents."""
@@ -86,54 +84,30 @@ class ArrayMemory(MutableMapping[int, int]):
         self.update(contents)
 
 
-class Array(MutableMapping[int, int]):
-    """A host's array as a memory for the interpreter; addresses outside of it are errors."""
-
-    def __init__(self, name: str, words: Words) -> None:
-        self.name, self.array = name, words
-
-    def _check(self, address: int) -> None:
-        if not 0 <= address < len(self.array):
-            raise address_error(address, self.name, len(self.array))
-
-    def __getitem__(self, address: int) -> int:
-        self._check(address)
-        word = self.array[address]
-        return int.from_bytes(word.tobytes(), "little") if self.array.ndim > 1 else int(word)
-
-    def __setitem__(self, address: int, word: int) -> None:
-        self._check(address)
-        if self.array.ndim > 1:
-            self.array[address] = np.frombuffer(word.to_bytes(self.array.shape[1], "little"), np.uint8)
-        else:
-            self.array[address] = word
-
-    def __delitem__(self, address: int) -> None:
-        self[address] = 0
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(range(len(self.array)))
-
-    def __len__(self) -> int:
-        return len(self.array)
-
-
 class Tensor(Memory):
-    """A host's array as a memory that a fragment is given.
+    """A host's array as a memory for the interpreter.
 
     Addresses outside of it are errors, or, of loads, 0 where the array is ``padded``.
     """
 
     def __init__(self, name: str, words: Words, *, padded: bool = False) -> None:
-        self.array, self.padded = Array(name, words), padded
-        super().__init__(0, self.array)
+        super().__init__()
+        self.name, self.words, self.padded = name, words, padded
 
-    def __missing__(self, address: int) -> int:
-        return 0 if self.padded else self.array[address]
+    def _has(self, address: int) -> bool:
+        return 0 <= address < len(self.words)
+
+    def __getitem__(self, address: int) -> int:
+        if not self._has(address):
+            if self.padded:
+                return 0
+            raise address_error(address, self.name, len(self.words))
+        return _word(self.words, address)
 
     def __setitem__(self, address: int, word: int) -> None:
-        self.array[address] = word
-        super().__setitem__(address, word)
+        if not self._has(address):
+            raise address_error(address, self.name, len(self.words))
+        self.words[address] = _row(self.words, word)
 
 
 def own_words(name: str, sort: MemSort, words: object, written: bool) -> Words:
@@ -143,7 +117,7 @@ def own_words(name: str, sort: MemSort, words: object, written: bool) -> Words:
     if not isinstance(words, np.ndarray) or words.ndim != form[1] or not np.issubdtype(words.dtype, form[0]):
         kind = f"rows of {bytes_of(sort.data_width)} bytes" if rows else "a one-dimensional array of integers"
         raise ValueError(f"Memory {name} must be {kind}")
-    if isinstance(words, np.ma.MaskedArray) or (written and not words.flags.writeable):
+    if hasattr(words, "mask") or (written and not words.flags.writeable):
         raise ValueError(f"Memory {name} must be an array without a mask{', that can be written' if written else ''}")
     if len(words) > 1 << sort.addr_width:
         raise ValueError(f"Memory {name} must have at most {1 << sort.addr_width} words, not {len(words)}")
@@ -162,12 +136,6 @@ def own_words(name: str, sort: MemSort, words: object, written: bool) -> Words:
     return own
 
 
-def stored_memories(kernel: Kernel) -> set[str]:
-    """The names of the memories that a kernel stores to."""
-    memories = (s.memory for s in walk(kernel.body) if isinstance(s, Store))
-    return {v.name for m in memories for v in variables_of(m) if isinstance(v.sort, MemSort)}
-
-
 def require_separate(stored: Set[str], arrays: Mapping[str, Words]) -> None:
     """Raises ValueError where a host's array that is written to overlaps another one."""
     for name in sorted(stored):
@@ -182,12 +150,13 @@ class _OnArrays:
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = body_of(kernel)
         self.scalars, self.memories = scalars_and_memories(self.kernel.external_variables())
-        self.stored = stored_memories(self.kernel)
+        self.stored = stored_memories(self.kernel.body)
         self._codes: dict[frozenset[str], KernelCode | None] = {}
+        self._lock = RLock()
 
     def code(self, short: frozenset[str]) -> KernelCode | None:
         """The code for arrays of which these are short; None where a scalar is too wide."""
-        with _LOCK:
+        with self._lock:
             if short not in self._codes:
                 try:
                     layout = Layout(self.scalars.values())
@@ -198,18 +167,7 @@ class _OnArrays:
             return self._codes[short]
 
 
-_KNOWN: WeakKeyDictionary[Kernel, _OnArrays] = WeakKeyDictionary()
-_LOCK = RLock()
-
-
-def _on_arrays(kernel: Kernel) -> _OnArrays:
-    """What is known of a kernel, which must be complete; anew where it has other statements since."""
-    with _LOCK:
-        known = _KNOWN.get(kernel)
-        body = list(kernel.body)
-        if known is None or len(known.kernel.body) != len(body) or any(map(is_not, known.kernel.body, body)):
-            _KNOWN[kernel] = known = _OnArrays(kernel)
-        return known
+_KNOWN: Kept[Kernel, _OnArrays] = Kept()
 
 
 def run_on_arrays(kernel: Kernel, values: Mapping[str, int], memories: Mapping[str, Words]) -> None:
@@ -226,7 +184,7 @@ def run_on_arrays(kernel: Kernel, values: Mapping[str, int], memories: Mapping[s
     """
     if any(isinstance(s, Command) for s in walk(kernel.body)):
         raise ValueError(f"Kernel {kernel.name} must issue no commands to run on arrays")
-    known = _on_arrays(kernel)
+    known = _KNOWN.of(kernel, list(kernel.body), lambda: _OnArrays(kernel))
     own: dict[str, Words] = {}
     for name, variable in known.memories.items():
         assert isinstance(variable.sort, MemSort)
@@ -247,17 +205,18 @@ def run_on_arrays(kernel: Kernel, values: Mapping[str, int], memories: Mapping[s
 
 
 def _run(known: _OnArrays, values: Mapping[str, int], own: Mapping[str, Words]) -> None:
-    arrays = {name: Array(name, words) for name, words in own.items()}
+    arrays = {name: Tensor(name, words) for name, words in own.items()}
     code = known.code(frozenset(n for n, v in known.memories.items() if len(own[n]) < _size(v)))
     if code is None:
         compile_kernel(known.kernel)(values, arrays, None)
         return
-    if not code.ready() and code.interpret(values, arrays, own):
+    native = code.native(values)
+    if native is None and code.interpret(values, arrays, own):
         return
-    if not code.ready():
+    native = native or code.native(values)
+    if native is None:
         raise AssertionError(f"Kernel {known.kernel.name} must have native code")
-    assert code.run is not None and code.text is not None
-    call(code.run, code.text, known.kernel.name, values, own)
+    call(native.run, code, values, own)
 
 
 def _size(memory: Expr) -> int:
@@ -265,25 +224,24 @@ def _size(memory: Expr) -> int:
     return 1 << memory.sort.addr_width
 
 
-def call(
-    run: Callable[..., int], text: KernelText, name: str, values: Mapping[str, int], own: Mapping[str, Words]
-) -> None:
+def call(run: Callable[..., int], code: KernelCode, values: Mapping[str, int], own: Mapping[str, Words]) -> None:
     """Runs a kernel's code on arrays in the form of :func:`new_words`; those that it does not check must be whole."""
-    for memory in text.memories:
+    name = code.kernel.name
+    for memory in code.memories:
         assert isinstance(memory.sort, MemSort)
         words, form = own[memory.name], new_words(memory.sort, 0)
         if (
             (words.dtype, words.shape[1:]) != (form.dtype, form.shape[1:])
             or not words.flags.c_contiguous
-            or (memory.name not in text.checked and len(words) != _size(memory))
+            or (memory.name not in code.checked and len(words) != _size(memory))
         ):
             raise AssertionError(f"Array {memory.name} of kernel {name} must be what its code was made for")
-    calls, block = Calls(), text.layout.block()
-    text.layout.pack(values, block)
-    pointers = [own[memory.name].ctypes.data for memory in text.memories]
-    lengths = [len(own[name]) for name in text.checked]
+    calls, block = Calls(), code.layout.block()
+    code.layout.pack(values, block)
+    pointers = [own[memory.name].ctypes.data for memory in code.memories]
+    lengths = [len(own[name]) for name in code.checked]
     table = np.zeros(FIRST + len(pointers) + len(lengths), np.uint64)
     table[BLOCK], table[ERROR], table[POLL] = block.ctypes.data, calls.record.ctypes.data, calls.poll
     table[FIRST:] = [*pointers, *lengths]
     if run(table.ctypes.data):
-        calls.check(lambda _: (name, text.errors), {n: len(w) for n, w in own.items()})
+        calls.check(lambda _: (name, code.faults), {n: len(w) for n, w in own.items()})

@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 from . import cache as store
+from .terms import NotNative
 
 SPEED = 2
 """The level of optimisation; 3 is never faster on the models here, and slower on VTA's products."""
@@ -29,6 +30,29 @@ class Code:
     def address(self, name: str) -> int:
         """Where a function lies."""
         return int(self._engine.get_function_address(name))
+
+
+class Lazy:
+    """Code that is looked for in the cache once, and made when it is worth it; for one thread at a time.
+
+    ``text`` writes its module, and ``is_native`` turns false where it raises NotNative.
+    """
+
+    def __init__(self, text: Callable[[], str], vectors: bool = True) -> None:
+        self.is_native = available()
+        self.code: Code | None = None
+        self._text, self._vectors = text, vectors
+        self._is_missing = False
+
+    def get(self, is_worth: bool) -> Code | None:
+        """The code; None where there is none, or where it is not known and not worth to be made."""
+        if self.code is None and self.is_native and (is_worth or not self._is_missing):
+            try:
+                self.code = compiled(self._text(), not is_worth, self._vectors)
+            except NotNative:
+                self.is_native = False
+            self._is_missing = self.code is None
+        return self.code
 
 
 @cache

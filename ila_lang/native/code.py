@@ -9,9 +9,9 @@ from __future__ import annotations
 import ctypes
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import suppress
+from functools import partial
 from threading import RLock
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,18 +20,19 @@ from ila_lang.interpreter.compile import compile_kernel
 from ila_lang.language.expr import Expr
 from ila_lang.language.kernel import ExtentError, Kernel
 
-from .build import available, compiled
-from .kernels import AddressFault, Fault, KernelText, divisors, kernel_text
+from .build import Code, Lazy
+from .kernels import AddressFault, Fault, divisors, faults_of, kernel_text
 from .layout import Layout
-from .terms import WIDEST, NotNative
+from .terms import WIDEST
 
 Words = NDArray[Any]
 
 #: Iterations of a kernel that the interpreter is tried on before a kernel is compiled.
 TRIED = 20_000
 
-#: Seconds of runs with the same divisors after which a kernel is compiled for these, and for how many of them at most.
-SPECIAL_AFTER, MOST_SPECIAL = 0.05, 32
+#: Seconds of runs with the same divisors after which code for these is looked for, and after which it is made; and for
+#: how many of them at most.
+KNOWN_AFTER, SPECIAL_AFTER, MOST_SPECIAL = 0.01, 0.05, 32
 
 VALUE_BYTES = WIDEST // 8
 _POLL = ctypes.CFUNCTYPE(ctypes.c_int32)
@@ -109,6 +110,13 @@ def body_of(kernel: Kernel) -> Kernel:
     return Kernel(kernel.name, kernel.doc, list(kernel.body))
 
 
+class Native(NamedTuple):
+    """The code of a kernel: a function of a table, and its address, or 0 where each run goes by the function."""
+
+    run: Callable[[int], int]
+    address: int
+
+
 class KernelCode:
     """A kernel in native code, made when it is first needed; threads may share it.
 
@@ -116,73 +124,61 @@ class KernelCode:
     """
 
     def __init__(self, kernel: Kernel, layout: Layout, memories: Sequence[Expr], checked: Sequence[str] = ()) -> None:
-        self.kernel = kernel = body_of(kernel)
-        self.text: KernelText | None = None
-        self.run: Callable[..., int] | None = None
-        self.address = 0
+        self.kernel = body_of(kernel)
+        self.layout, self.memories, self.checked = layout, memories, checked
+        self.faults = faults_of(self.kernel.body, checked)
+        self.divisors = divisors(self.kernel)
+        self._any = self._lazy({})
+        self._special: dict[tuple[int, ...], Lazy] = {}
+        self._seconds: dict[tuple[int, ...], float] = {}
         self._used = 0
-        self._is_long = bool(checked)
+        self._is_long = bool(checked)  # the interpreter does not know which loads outside of an array do not matter
         self._lock = RLock()
         self._scalar: Callable[..., None] | None = None
-        self._missed = False
-        self._arguments = kernel, layout, memories, checked
-        self.divisors: tuple[Expr, ...] = ()
-        self._special: dict[tuple[int, ...], Any] = {}
-        self._seconds: dict[tuple[int, ...], float] = {}
-        if available():
-            with suppress(NotNative):
-                self.text = kernel_text(kernel, layout, memories, checked)
-                self.divisors = divisors(kernel)
 
     @property
-    def _long(self) -> bool:
-        """Whether it is compiled; the interpreter does not know which loads outside of an array do not matter."""
-        return self._is_long or self._used >= TRIED
+    def is_native(self) -> bool:
+        """Whether it may have native code."""
+        return self._any.is_native
 
-    def ready(self) -> bool:
-        """Whether there is native code; makes it if it is known, or if the kernel was found to be long."""
+    def native(self, scalars: Mapping[str, int]) -> Native | None:
+        """The code for a run with these scalars, if it is known, or if the kernel was found to be long."""
         with self._lock:
-            if self.run is None and self.text is not None and (not self._missed or self._long):
-                code = compiled(self.text.text, known_only=not self._long)
-                self._missed = code is None
-                if code is not None:
-                    self.run, self.address = code.function("run", ctypes.c_void_p), code.address("run")
-            return self.run is not None
+            code = self._any.get(self._is_long or self._used >= TRIED)
+            if code is None:
+                return None
+            run = code.function("run", ctypes.c_void_p)
+            if not self.divisors:
+                return Native(run, code.address("run"))
+            values = tuple(int(scalars[v.name]) for v in self.divisors)
+            special = self._for(values)
+            if special is None:
+                return Native(partial(self._counted, run, values), 0)
+            return Native(special.function("run", ctypes.c_void_p), special.address("run"))
 
-    def values(self, block: Words) -> tuple[int, ...]:
-        """The values of the divisors' scalars in a block."""
-        scalars: dict[str, int] = {}
-        self._arguments[1].unpack(block, scalars)
-        return tuple(scalars[v.name] for v in self.divisors)
+    def _for(self, values: tuple[int, ...]) -> Code | None:
+        """The code for these values of the divisors' scalars, which LLVM makes much more of.
 
-    def special(self, values: tuple[int, ...]) -> Any:
-        """The code for these values of the divisors' scalars, which LLVM makes much more of; None where there is none.
-
-        It is made where it is known, or runs with these values have taken long enough.
+        It is looked for, and made, where runs with these values have taken long enough.
         """
-        with self._lock:
-            seconds = self._seconds.get(values)
-            is_new = seconds is None and len(self._seconds) < MOST_SPECIAL
-            is_long = seconds is not None and seconds >= SPECIAL_AFTER
-            if self._special.get(values) is None and (is_new or is_long):
-                self._seconds[values] = float("-inf") if seconds else 0.0
-                self._special[values] = self._specialised(values, known_only=is_new)
-            return self._special.get(values)
-
-    def _specialised(self, values: tuple[int, ...], known_only: bool) -> Callable[..., int] | None:
-        assert self.text is not None
-        try:
-            text = kernel_text(*self._arguments, dict(zip(self.divisors, values, strict=True)))
-        except NotNative:
+        if values not in self._seconds:
+            if len(self._seconds) < MOST_SPECIAL:
+                self._seconds[values] = 0.0
             return None
-        code = compiled(text.text, known_only) if text.errors == self.text.errors else None
-        return None if code is None else code.function("run", ctypes.c_void_p)
+        seconds = self._seconds[values]
+        if seconds < KNOWN_AFTER:
+            return None
+        if values not in self._special:
+            self._special[values] = self._lazy(dict(zip(self.divisors, values, strict=True)))
+        return self._special[values].get(seconds >= SPECIAL_AFTER)
 
-    def run_any(self, table: int, values: tuple[int, ...]) -> int:
+    def _lazy(self, known: Mapping[Expr, int]) -> Lazy:
+        return Lazy(partial(kernel_text, self.kernel, self.layout, self.memories, self.checked, known))
+
+    def _counted(self, run: Callable[[int], int], values: tuple[int, ...], table: int) -> int:
         """Runs the code for all values, and counts how long it takes with these."""
-        assert self.run is not None
         started = time.perf_counter()
-        result = self.run(table)
+        result = run(table)
         with self._lock:
             if values in self._seconds:
                 self._seconds[values] += time.perf_counter() - started
@@ -192,7 +188,7 @@ class KernelCode:
         """Runs the kernel on the interpreter; false, with nothing done, where it is long and can be compiled."""
         if self._scalar is None:
             self._scalar = compile_kernel(self.kernel)
-        if self.text is None:
+        if not self.is_native:
             self._scalar(values, memories, None)
             return True
         kept = {name: words.copy() for name, words in stored.items()}

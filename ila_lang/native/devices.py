@@ -34,9 +34,11 @@ from .kernels import (
     STEP,
     AddressFault,
     Fault,
+    Runtime,
     Statements,
     Table,
     changed_by,
+    faults_of,
 )
 from .layout import Layout
 from .terms import WIDEST, Body, Module, NotNative, Place, Words, bits_of, bytes_of
@@ -82,7 +84,10 @@ class Device:
         return FIRST + self.names.index(memory.name)
 
     def text(self) -> str:
-        """The functions ``step``, ``run`` and ``plain``; raises NotNative where a decode has no native code."""
+        """The functions ``step`` and ``plain``, and ``run``, which calls one of them for each command.
+
+        Raises NotNative where a decode has no native code.
+        """
         module = Module()
         native = [k for k, i in enumerate(self.instructions) if self._instruction(module, k, i)]
         self._decode(module)
@@ -124,7 +129,9 @@ head:
 one:
   %offset = mul i64 %i, {max(self.inputs.size, 8)}
   %row = getelementptr i8, ptr %rows, i64 %offset
-  %number = call i32 @step(ptr %args, ptr %row)
+  %steps = getelementptr i64, ptr %args, i64 {STEP}
+  %step = load ptr, ptr %steps
+  %number = call i32 %step(ptr %args, ptr %row)
   %place = getelementptr i32, ptr %which, i64 %i
   store i32 %number, ptr %place
   %bad = icmp slt i32 %number, 0
@@ -175,50 +182,27 @@ end:
         module.add("internal i32 @decode(ptr %args, ptr %s, ptr %inputs) nounwind", body)
 
     def _plain(self, module: Module) -> None:
-        """As ``decode``, from the inputs alone; -1 where the state has a part in it."""
-        inputs = set(self.ila.inputs.values())
-
-        def of_inputs(term: Expr) -> bool:
-            return inputs.issuperset(variables_of(term))
-
-        def possible(term: Expr) -> Expr:
-            """What the inputs must satisfy for ``term`` to hold in some state, or less."""
-            conditions: dict[Expr, Expr] = {}
-            for node in postorder([term]):
-                if of_inputs(node):
-                    conditions[node] = node
-                elif node.op in ("and", "or"):
-                    left, right = (conditions[a] for a in node.args)
-                    conditions[node] = left & right if node.op == "and" else left | right
-                else:
-                    conditions[node] = true
-            return conditions[term]
-
-        body = self._body(module, state=False)
+        """As ``step`` for nothing but the number, from the inputs alone; one more where the state has a part in it."""
         decodes = [i.decode for i in self.instructions]
-        quick = [k for k, d in enumerate(decodes) if of_inputs(d)]
-        others = any_of([possible(d) for k, d in enumerate(decodes) if k not in quick])
-        valid = self.ila.valid & ~others if of_inputs(self.ila.valid) else ~true
-        _select(body, [valid, *(decodes[k] for k in quick)], quick)
-        module.add("internal i32 @select(ptr %inputs) nounwind", body)
-        module.parts.append(f"""define void @plain(ptr %rows, i64 %n, ptr %which) nounwind {{
-start:
-  br label %head
-head:
-  %i = phi i64 [ 0, %start ], [ %next, %one ]
-  %more = icmp ult i64 %i, %n
-  br i1 %more, label %one, label %end
-one:
-  %offset = mul i64 %i, {max(self.inputs.size, 8)}
-  %row = getelementptr i8, ptr %rows, i64 %offset
-  %number = call i32 @select(ptr %row)
-  %place = getelementptr i32, ptr %which, i64 %i
-  store i32 %number, ptr %place
-  %next = add i64 %i, 1
-  br label %head
-end:
-  ret void
-}}""")
+        of_inputs = set(self.ila.inputs.values())
+        #: what the inputs must satisfy for a term to hold in some state, or less
+        possible: dict[Expr, Expr] = {}
+        for node in postorder([self.ila.valid, *decodes]):
+            if node.op != "var" and of_inputs.issuperset(node.args):
+                of_inputs.add(node)
+            if node in of_inputs:
+                possible[node] = node
+            elif node.op in ("and", "or"):
+                left, right = (possible[a] for a in node.args)
+                possible[node] = left & right if node.op == "and" else left | right
+            else:
+                possible[node] = true
+        body = self._body(module, state=False)
+        quick = [k for k, d in enumerate(decodes) if d in of_inputs]
+        others = any_of([possible[d] for d in decodes if d not in of_inputs])
+        valid = self.ila.valid & ~others if self.ila.valid in of_inputs else ~true
+        _select(body, [valid, *(decodes[k] for k in quick)], quick, str(len(decodes)))
+        module.add("i32 @plain(ptr %args, ptr %inputs) nounwind", body)
 
     def _instruction(self, module: Module, number: int, instruction: Instruction) -> bool:
         """Adds the function of an instruction; false where the interpreter has to execute it."""
@@ -264,7 +248,7 @@ end:
             body.store(self.memories[name], address, where, data)
             if guard != "1":
                 body.place(after)
-        body.forget_all()
+        body.memo.clear()
 
     def _start(self, body: Body, instruction: Instruction) -> None:
         kernel = instruction.kernel
@@ -291,15 +275,15 @@ end:
         body.line(f"store i64 {number + 1}, ptr {body.let(f'getelementptr i8, ptr {record}, i64 {8 + WIDEST // 8}')}")
         body.line("ret i32 -1")
         body.lines.append(f"{done}:")
-        body.forget_all()
+        body.memo.clear()
         ends = {name: body.term(term) for name, term in kernel.on_done.items()}
         for name, value in ends.items():
             body.write(body.places[self.ila.states[name]], bits_of(self.ila.states[name].sort), value)
         body.place(after)
 
 
-def _select(body: Body, conditions: Sequence[Expr], numbers: Sequence[int]) -> None:
-    """Returns the number of the one condition, after a first one that must hold, that does; else -1."""
+def _select(body: Body, conditions: Sequence[Expr], numbers: Sequence[int], others: str = "-1") -> None:
+    """Returns the number of the one condition, after a first one that must hold, that does; else ``others``."""
     valid = body.term(conditions[0])
     count, chosen = "0", "0"
     for condition, number in zip(conditions[1:], numbers, strict=True):
@@ -308,7 +292,7 @@ def _select(body: Body, conditions: Sequence[Expr], numbers: Sequence[int]) -> N
         chosen = body.let(f"or i32 {chosen}, {body.let(f'select i1 {hit}, i32 {number}, i32 0')}")
     one = body.let(f"icmp eq i32 {count}, 1")
     accepted = body.let(f"and i1 {valid}, {one}")
-    body.line(f"ret i32 {body.let(f'select i1 {accepted}, i32 {chosen}, i32 -1')}")
+    body.line(f"ret i32 {body.let(f'select i1 {accepted}, i32 {chosen}, i32 {others}')}")
 
 
 @dataclass(frozen=True)
@@ -323,7 +307,7 @@ class FragmentText:
     sizes: Layout
     tensors: tuple[str, ...]
     commands: tuple[tuple[str, ...], ...]
-    errors: tuple[Fault, ...]
+    faults: tuple[Fault, ...]
 
 
 def fragment_text(fragment: Fragment, device: Device) -> FragmentText:
@@ -337,7 +321,8 @@ def fragment_text(fragment: Fragment, device: Device) -> FragmentText:
     sizes = Layout(fragment.parameters.values())
     tensors = tuple(n for n, v in external.items() if fragment.tensors.get(n) is v)
     state, step = table.pointer(BLOCK), table.pointer(STEP)
-    error, poll = table.pointer(ERROR), table.pointer(POLL)
+    runtime = Runtime(table.pointer(ERROR), table.pointer(POLL), table.place(LEFT))
+    faults = faults_of(fragment.program.body, tensors)
     first = FIRST + len(device.names)
     body.places.update({v: p for v, p in device.layout.places(state).items() if v in volatile})
     body.places.update(sizes.places(table.pointer(first)))
@@ -362,16 +347,16 @@ def fragment_text(fragment: Fragment, device: Device) -> FragmentText:
         body.line("ret i32 1")
         body.lines.append(f"{on}:")
 
-    statements = Statements(body, error, poll, table.place(LEFT), issue=issue, volatile=volatile)
+    statements = Statements(body, runtime, faults, issue, volatile)
     for i, name in enumerate(tensors):
         body.memories[fragment.tensors[name]] = Words(
             table.pointer(first + 1 + i),
             table.length(first + 1 + len(tensors) + i),
-            statements.fault(AddressFault(name)),
+            faults.index(AddressFault(name)),
         )
     statements.run(fragment.program.body)
     module.add("i32 @fragment(ptr %args) nounwind", body)
-    return FragmentText(module.text + PROFILE + "\n", sizes, tensors, tuple(commands), tuple(statements.errors))
+    return FragmentText(module.text + PROFILE + "\n", sizes, tensors, tuple(commands), faults)
 
 
 def recorder_text(size: int) -> str:

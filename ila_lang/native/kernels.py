@@ -1,15 +1,16 @@
 """Kernels as LLVM IR: loops, registers, loads and stores, and how a run ends before its end.
 
-A function returns 0, or 1 with what went wrong in the record of errors: its number in :attr:`KernelText.errors` and a
-value.  Loops ask now and then (:data:`FUEL`) whether they shall go on.
+A function returns 0, or 1 with what went wrong in the record of errors: its number in :func:`faults_of` and a value.
+Loops ask now and then (:data:`FUEL`) whether they shall go on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 from ila_lang.language.build import const
 from ila_lang.language.expr import Expr, postorder, substitute, variables_of
@@ -54,8 +55,16 @@ class AddressFault:
 Fault = ExtentFault | AddressFault
 
 
+class Runtime(NamedTuple):
+    """Where code finds the record of errors, the function that it asks whether to go on, and what is left of FUEL."""
+
+    error: str
+    poll: str
+    left: str
+
+
 class Statements:
-    """Statements in the body of a function that returns an i32, 0 at the end and 1 at an error.
+    """Statements in the body of a function that returns an i32, 0 at the end and 1 at one of the ``faults``.
 
     ``issue`` emits a command.
     """
@@ -63,15 +72,13 @@ class Statements:
     def __init__(
         self,
         body: Body,
-        error: str,
-        poll: str,
-        left: str,
+        runtime: Runtime,
+        faults: Sequence[Fault],
         issue: Callable[[Command], None] | None = None,
         volatile: Set[Expr] = frozenset(),
     ) -> None:
-        self.body, self.error, self.poll, self.issue = body, error, poll, issue
-        self.volatile, self.left = volatile, left
-        self.errors: list[Fault] = []
+        self.body, self.runtime, self.faults = body, runtime, faults
+        self.issue, self.volatile = issue, volatile
         body.fail = self.fail
         self._asks = True
         self._divided: dict[int, list[Expr]] = {}  # of statements that the kernel keeps
@@ -82,17 +89,11 @@ class Statements:
         bad, good = body.label(), body.label()
         body.lines.append(f"  br i1 {condition}, label %{bad}, label %{good}, !prof !0")
         body.lines.append(f"{bad}:")
-        body.line(f"store i64 {number + 1}, ptr {self.error}")
-        at = body.let(f"getelementptr i8, ptr {self.error}, i64 8")
+        body.line(f"store i64 {number + 1}, ptr {self.runtime.error}")
+        at = body.let(f"getelementptr i8, ptr {self.runtime.error}, i64 8")
         body.line(f"store i{WIDEST} {body.extended('zext', value, bits, WIDEST)}, ptr {at}")
         body.line("ret i32 1")
         body.lines.append(f"{good}:")
-
-    def fault(self, fault: Fault) -> int:
-        """The number of an error."""
-        if fault not in self.errors:
-            self.errors.append(fault)
-        return self.errors.index(fault)
 
     def run(self, body: Sequence[Statement]) -> None:
         """Emits all that the function does, and its end."""
@@ -137,7 +138,7 @@ class Statements:
         limit = b.term(loop.extent)
         if width > counter_bits:
             large = b.let(f"icmp ugt i{width} {limit}, {1 << counter_bits}")
-            self.fail(large, self.fault(ExtentFault(loop.counter.name)), limit, width)
+            self.fail(large, self.faults.index(ExtentFault(loop.counter.name)), limit, width)
         # from the second iteration on, these do not hold what they held before the loop
         changed = {loop.counter, *changed_by(loop.body)}
         if any(isinstance(s, Command) for s in walk(loop.body)):
@@ -147,7 +148,8 @@ class Statements:
         if width == 1:
             inside, after = b.label(), b.label()
             b.branch(limit, inside, after)
-            with self._scope(loop.counter, "0"):
+            with b.scope():
+                b.know(loop.counter, "0")
                 self.block(loop.body)
             b.place(after)
             b.forget(changed)
@@ -169,7 +171,7 @@ class Statements:
         b = self.body
         divisions = [node for statement in walk(body) for node in self._divisions(statement)]
         if divisions:
-            known = {v for scope in b.memo.maps for v in scope if v.op == "var"} | b.places.keys()
+            known = {v for v in b.memo if v.op == "var"} | b.places.keys()
             for node in divisions:
                 variables = variables_of(node)
                 if variables and known.issuperset(variables) and changed.isdisjoint(variables):
@@ -216,37 +218,28 @@ class Statements:
         b.place(head)
         at = b.let(f"load i{n}, ptr {place}")
         b.branch(b.let(f"icmp ult i{n} {at}, {end}"), inside, after)
-        with self._scope(counter, at, n):
+        with b.scope():
+            if counter is not None:
+                width = bits_of(counter.sort)
+                b.know(counter, b.extended("zext" if width > n else "trunc", at, n, width))
             yield at
         b.line(f"store i{n} {b.let(f'add nuw nsw i{n} {at}, 1')}, ptr {place}")
         b.line(f"br label %{head}")
         b.lines.append(f"{after}:")
-
-    @contextmanager
-    def _scope(self, counter: Expr | None, at: str, n: int = 0) -> Iterator[None]:
-        """What is computed in a block is not known after it, nor are its registers, whose names are free then."""
-        b = self.body
-        b.memo, before = b.memo.new_child(), dict(b.places)
-        if counter is not None:
-            width = bits_of(counter.sort)
-            how = "zext" if width > n else "trunc"
-            b.know(counter, b.extended(how, at, n, width) if n else at)
-        yield
-        b.memo, b.places = b.memo.parents, before
 
     def _charge(self, cost: str) -> None:
         """Counts iterations, and asks whether to go on when there were many."""
         if not self._asks:
             return
         b = self.body
-        left = b.let(f"sub i64 {b.let(f'load i64, ptr {self.left}')}, {cost}")
-        b.line(f"store i64 {left}, ptr {self.left}")
+        left = b.let(f"sub i64 {b.let(f'load i64, ptr {self.runtime.left}')}, {cost}")
+        b.line(f"store i64 {left}, ptr {self.runtime.left}")
         ask, stop, on = b.label(), b.label(), b.label()
         empty = b.let(f"icmp slt i64 {left}, 0")
         b.lines.append(f"  br i1 {empty}, label %{ask}, label %{on}, !prof !0")
         b.lines.append(f"{ask}:")
-        b.line(f"store i64 {FUEL}, ptr {self.left}")
-        answer = b.let("call " + ASK.format(self.poll))
+        b.line(f"store i64 {FUEL}, ptr {self.runtime.left}")
+        answer = b.let("call " + ASK.format(self.runtime.poll))
         again = b.let(f"icmp eq i32 {answer}, 0")
         b.line(f"br i1 {again}, label %{on}, label %{stop}")
         b.lines.append(f"{stop}:")
@@ -264,6 +257,11 @@ def changed_by(body: Sequence[Statement]) -> Iterator[Expr]:
                 yield target
             case Store(memory=memory):
                 yield from (v for v in variables_of(memory) if isinstance(v.sort, MemSort))
+
+
+def stored_memories(body: Sequence[Statement]) -> set[str]:
+    """The names of the memories that a body stores to."""
+    return {v.name for v in changed_by(body) if isinstance(v.sort, MemSort)}
 
 
 def _inner(body: Sequence[Statement]) -> int | None:
@@ -335,24 +333,18 @@ class Table:
 PROFILE = '!0 = !{!"branch_weights", i32 1, i32 1048576}'
 
 
-@dataclass(frozen=True)
-class KernelText:
-    """The code of a kernel as the function ``run`` of a table, what is in this table, and what its errors mean."""
-
-    text: str
-    errors: tuple[Fault, ...]
-    layout: Layout
-    memories: tuple[Expr, ...]
-    checked: tuple[str, ...]
+def faults_of(body: Sequence[Statement], checked: Iterable[str]) -> tuple[Fault, ...]:
+    """What may go wrong in a run, by number, where these memories are checked."""
+    counters = dict.fromkeys(s.counter.name for s in walk(body) if isinstance(s, For))
+    return (*map(AddressFault, checked), *map(ExtentFault, counters))
 
 
 def divisors(kernel: Kernel) -> tuple[Expr, ...]:
     """The scalars from outside of which a kernel's divisors are made: registers that hold strides, as a rule."""
-    external = kernel.external_variables()
     roots = [term for statement in walk(kernel.body) for term in terms(statement)]
-    denominators = (n.args[1] for n in postorder(roots) if n.op in ("bvudiv", "bvurem"))
-    scalars = (v for v in variables_of(*denominators) if external.get(v.name) is v and isinstance(v.sort, BvSort))
-    return tuple(dict.fromkeys(scalars))
+    denominators = [n.args[1] for n in postorder(roots) if n.op in ("bvudiv", "bvurem")]
+    inside = set(changed_by(kernel.body))
+    return tuple(v for v in variables_of(*denominators) if isinstance(v.sort, BvSort) and v not in inside)
 
 
 def kernel_text(
@@ -361,8 +353,8 @@ def kernel_text(
     memories: Sequence[Expr],
     checked: Sequence[str] = (),
     known: Mapping[Expr, int] | None = None,
-) -> KernelText:
-    """The code of a kernel that issues no commands.
+) -> str:
+    """The code of a kernel that issues no commands, as the function ``run`` of a table.
 
     ``layout`` says where its scalars are; ``memories`` are the arrays in the table, in order, and behind them the
     lengths of those that are ``checked``.  With ``known`` it is the code for these values of scalars, and returns
@@ -379,7 +371,8 @@ def kernel_text(
     fixed = {"%s": BLOCK, "%error": ERROR, "%poll": POLL}
     arguments = [*(f"ptr {table.pointer(number)}" for number in fixed.values()), f"ptr {table.place(LEFT)}"]
     parameters = [f"ptr {'noalias ' * (name != '%poll')}{name}" for name in (*fixed, "%left")]
-    statements = Statements(inner, "%error", "%poll", "%left")
+    faults = faults_of(kernel.body, checked)
+    statements = Statements(inner, Runtime("%error", "%poll", "%left"), faults)
     places = layout.places("%s")
     numbers = {memory: number for number, memory in enumerate(memories)}
     # read at the beginning, for in a loop they would be read again and again
@@ -394,7 +387,7 @@ def kernel_text(
         if name in checked:
             arguments.append(f"i64 {table.length(FIRST + len(memories) + checked.index(name))}")
             parameters.append(f"i64 %n{i}")
-            length, error = f"%n{i}", statements.fault(AddressFault(name))
+            length, error = f"%n{i}", faults.index(AddressFault(name))
         inner.memories[memory] = Words(f"%m{i}", length, error)
     statements.run(kernel.body)
     module.add(f"internal i32 @kernel({', '.join(parameters)}) noinline nounwind", inner)
@@ -407,4 +400,4 @@ def kernel_text(
         body.lines.append(f"{same}:")
     body.line("ret i32 " + body.let(f"call i32 @kernel({', '.join(arguments)})"))
     module.add("i32 @run(ptr %args) nounwind", body)
-    return KernelText(module.text + PROFILE + "\n", tuple(statements.errors), layout, tuple(memories), tuple(checked))
+    return module.text + PROFILE + "\n"

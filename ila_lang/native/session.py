@@ -5,23 +5,23 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from functools import wraps
-from operator import is_not
 from threading import RLock
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
-from weakref import WeakKeyDictionary, ref
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ila_lang.interpreter.kept import Kept
 from ila_lang.language.fragment import Fragment
 from ila_lang.language.kernel import Kernel
 from ila_lang.language.model import Ila, Instruction
 
-from .arrays import ArrayMemory, stored_memories
-from .build import Code, available, compiled
-from .code import Calls, KernelCode
+from .arrays import ArrayMemory
+from .build import Lazy, available, compiled
+from .code import Calls, KernelCode, Native
 from .devices import RAN_ALREADY, Device, FragmentText, fragment_text, recorder_text
-from .kernels import BLOCK, ERROR, FIRST, KERNELS, POLL, SLOW, START, STEP, Fault
+from .kernels import BLOCK, ERROR, FIRST, KERNELS, POLL, SLOW, START, STEP, Fault, stored_memories
 from .terms import NotNative
 
 Words = NDArray[Any]
@@ -59,15 +59,10 @@ class DeviceCode:
             raise NotNative("There is no compiler")
         self.device = Device(ila)
         self.kernels: dict[Kernel, KernelCode] = {}
-        # with what each was made of; weakly, for a program is not the model's
-        self.fragments: WeakKeyDictionary[Kernel, tuple[list[object], FragmentText, Callable[..., int]]] = (
-            WeakKeyDictionary()
-        )
+        self._fragments: Kept[Kernel, tuple[FragmentText, Callable[..., int]]] = Kept()
         self._lock = RLock()
-        self._is_refused = False
-        self.code: Code | None = None
-        self._text: str | None = None
-        self._is_new = True
+        self._code = Lazy(self.device.text, vectors=False)
+        self.run: Callable[..., int] | None = None
         self._used = 0
         self.numbers = {instruction.name: k for k, instruction in enumerate(self.device.instructions)}
 
@@ -85,39 +80,29 @@ class DeviceCode:
         """
         with self._lock:
             self._used += commands
-            if self.code is None and not self._is_refused and (self._is_new or self._used >= LONG):
-                try:
-                    self._compile()
-                except NotNative:
-                    self._is_refused = True
-            return self.code is not None
-
-    def _compile(self) -> None:
-        if self._text is None:
-            self._text = self.device.text()
-        code = compiled(self._text, known_only=self._used < LONG, vectors=False)
-        self._is_new = False
-        if code is not None:
-            self.step = code.address("step")
-            self.run = code.function(
-                "run", _POINTER, _POINTER, _LONG, _POINTER, _LONG, _POINTER, _POINTER, result=_LONG
-            )
-            self.plain = code.function("plain", _POINTER, _LONG, _POINTER, result=None)
-            self.code = code  # at last, for other threads look at it
+            code = self._code.get(self._used >= LONG)
+            if code is not None and self.run is None:
+                self.step, self.plain = code.address("step"), code.address("plain")
+                self.run = code.function(
+                    "run", _POINTER, _POINTER, _LONG, _POINTER, _LONG, _POINTER, _POINTER, result=_LONG
+                )
+            return code is not None
 
     def fragment(self, fragment: Fragment) -> tuple[FragmentText, Callable[..., int]]:
         """A fragment on the model; raises NotNative where the interpreter has to serve."""
-        parts: list[object] = [*fragment.program.body, *fragment.parameters.values(), *fragment.tensors.values()]
-        with self._lock:
-            known = self.fragments.get(fragment.program)
-            if known is None or len(known[0]) != len(parts) or any(map(is_not, known[0], parts)):
-                fragment.check()  # it may have changed since it was made
-                text = fragment_text(fragment, self.device)
-                code = compiled(text.text)
-                assert code is not None
-                known = parts, text, code.function("fragment", _POINTER)
-                self.fragments[fragment.program] = known
-            return known[1:]
+        return self._fragments.of(fragment.program, fragment_parts(fragment), lambda: self._made(fragment))
+
+    def _made(self, fragment: Fragment) -> tuple[FragmentText, Callable[..., int]]:
+        fragment.check()  # it may have changed since it was made
+        text = fragment_text(fragment, self.device)
+        code = compiled(text.text)
+        assert code is not None
+        return text, code.function("fragment", _POINTER)
+
+
+def fragment_parts(fragment: Fragment) -> list[object]:
+    """The objects that a fragment's program is made of."""
+    return [*fragment.program.body, *fragment.parameters.values(), *fragment.tensors.values()]
 
 
 def _no_command(place: int) -> Mapping[str, int]:
@@ -176,41 +161,35 @@ class Session:
         kernel, host = self.device.kernels[number], self._host()
         if kernel not in self.code.kernels:
             host.require_unchanged()
-        code = self.code.kernel(kernel)
-        if not code.ready():
-            self.device.layout.unpack(self.block, host.values)
-            if self._interpreted(code, host):
-                return RAN_ALREADY
-            code.ready()
-        if not code.divisors:
-            self._pointers[number] = code.address
+        self.device.layout.unpack(self.block, host.values)
+        native = self._native(self.code.kernel(kernel))
+        if native is None:
+            return RAN_ALREADY
+        if native.address:
+            self._pointers[number] = native.address
             return 0
-        values = code.values(self.block)
-        special = code.special(values)
-        if special is not None:
-            self._pointers[number] = ctypes.cast(special, _POINTER).value or 0
-            return 0
-        return RAN_ALREADY if code.run_any(self.table.ctypes.data, values) == 0 else 1
+        return RAN_ALREADY if native.run(self.table.ctypes.data) == 0 else 1
 
-    def _interpreted(self, code: KernelCode, host: Host) -> bool:
-        words = {name: host.memories[name].words for name in stored_memories(code.kernel)}
-        return code.interpret(host.values, host.memories, words)
+    def _native(self, code: KernelCode) -> Native | None:
+        """The code of a kernel for the present state; None where the interpreter has run it."""
+        host = self._host()
+        native = code.native(host.values)
+        if native is not None:
+            return native
+        words = {name: host.memories[name].words for name in stored_memories(code.kernel.body)}
+        return None if code.interpret(host.values, host.memories, words) else code.native(host.values)
 
     # -- runs ---------------------------------------------------------------------------------
 
     @_by_one_thread
     def run_kernel(self, kernel: Kernel) -> None:
         """Runs a kernel on the present state; values that it sets when it ends are not set."""
-        code, host = self.code.kernel(kernel), self._host()
-        if not code.ready() and (self._interpreted(code, host) or not code.ready()):
-            return
-        self.device.layout.pack(host.values, self.block)
-        self._refresh()
-        values = code.values(self.block) if code.divisors else ()
-        special = code.special(values) if code.divisors else None
-        table = self.table.ctypes.data
-        if special(table) if special is not None else code.run_any(table, values):
-            self._failed(self.device.kernels.index(kernel) + 1)
+        native = self._native(self.code.kernel(kernel))
+        if native is not None:
+            self.device.layout.pack(self._host().values, self.block)
+            self._refresh()
+            if native.run(self.table.ctypes.data):
+                self._failed(self.device.kernels.index(kernel) + 1)
 
     @_by_one_thread
     def execute(
@@ -225,14 +204,30 @@ class Session:
             [at for n in seen for at in range(layout.offsets[n], layout.offsets[n] + 8 * -(-layout.bits[n] // 64), 8)],
             np.int64,
         )
-        which, out = np.empty(size, np.int32), np.empty((size, len(places)), np.uint64)
         self._enter(host)
+        try:
+            return self._stream(columns, size, places, command)
+        finally:
+            layout.unpack(self.block, host.values)
+
+    @_by_one_thread
+    def plain(self, columns: Mapping[str, Words], size: int) -> Words:
+        """The number of the instruction of each command, or that of instructions where the state has a part in it."""
+        self.table[STEP] = self.code.plain
+        return self._stream(columns, size, np.zeros(0, np.int64), _no_command)[0]
+
+    def _stream(
+        self, columns: Mapping[str, Words], size: int, places: Words, command: Callable[[int], Mapping[str, int]]
+    ) -> tuple[Words, Words]:
+        """What STEP of the table makes of each command, and the words at ``places`` of the state after it."""
+        which, out = np.empty(size, np.int32), np.empty((size, len(places)), np.uint64)
         try:
             for first in range(0, size, PART):
                 last = min(first + PART, size)
                 rows = self.device.inputs.rows(columns, first, last)
                 base, length = rows.ctypes.data, rows.shape[1]
                 self._inputs = lambda place: command(first + (place - base) // length)  # noqa: B023
+                assert self.code.run is not None
                 done = self.code.run(
                     self.table.ctypes.data, base, last - first, which[first:].ctypes.data,
                     len(places), places.ctypes.data, out[first:].ctypes.data,
@@ -241,16 +236,7 @@ class Session:
                     self._failed(0)
         finally:
             self._inputs = _no_command
-            layout.unpack(self.block, host.values)
         return which, out
-
-    def plain(self, columns: Mapping[str, Words], size: int) -> Words:
-        """The number of the instruction of each command, or -1 where the state has a part in it."""
-        which = np.empty(size, np.int32)
-        for first in range(0, size, PART):
-            rows = self.device.inputs.rows(columns, first, min(first + PART, size))
-            self.code.plain(rows.ctypes.data, len(rows), which[first:].ctypes.data)
-        return which
 
     @_by_one_thread
     def run_fragment(self, fragment: Fragment, sizes: Mapping[str, int], tensors: Mapping[str, Words]) -> None:
@@ -281,7 +267,7 @@ class Session:
             for _ in range(max(map(len, arrays), default=1)):
                 if run(address):
                     lengths = {name: tensors[name].shape[1] for name in text.tensors}
-                    self._failed(0, fragment.program.name, text.errors, lengths)
+                    self._failed(0, fragment.program.name, text.faults, lengths)
                 table += steps
         finally:
             self._inputs = _no_command
@@ -314,7 +300,7 @@ class Session:
         if run(table.ctypes.data):
             if ends[0] == ends[1] and not self.calls.raised:
                 raise RuntimeError(f"Fragment {fragment.name} must send {commands} commands, not more")
-            self._failed(0, fragment.program.name, text.errors, {n: len(tensors[n]) for n in text.tensors})
+            self._failed(0, fragment.program.name, text.faults, {n: len(tensors[n]) for n in text.tensors})
         if ends[0] != ends[1]:
             raise RuntimeError(f"Fragment {fragment.name} must send {commands} commands, not less")
         return rows
@@ -323,10 +309,6 @@ class Session:
         """Makes the table ready for commands."""
         self.device.layout.pack(host.values, self.block)
         self.table[STEP] = self.code.step
-        for number, kernel in enumerate(self.device.kernels):
-            code = self.code.kernels.get(kernel)
-            if not self._pointers[number] and code is not None and not code.divisors:
-                self._pointers[number] = code.address
         self._refresh()
 
     def _refresh(self) -> None:
@@ -354,8 +336,6 @@ class Session:
             if not number:
                 return name, faults
             kernel = self.device.kernels[number - 1]
-            text = self.code.kernels[kernel].text
-            assert text is not None
-            return kernel.name, text.errors
+            return kernel.name, self.code.kernels[kernel].faults
 
         self.calls.check(errors, lengths or {})

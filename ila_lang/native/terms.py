@@ -6,11 +6,11 @@ divisions by zero.  Such operands are replaced before the operation, and its res
 
 from __future__ import annotations
 
-from collections import ChainMap
-from collections.abc import Callable, Iterable, Mapping, MutableMapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from ila_lang.interpreter.compile import require_body, resolved
+from ila_lang.interpreter.compile import is_resolved, require_body, resolved
 from ila_lang.language.expr import Expr, Function, postorder, variables_of
 from ila_lang.language.sorts import BvSort, MemSort, Sort
 
@@ -44,10 +44,11 @@ class NotNative(ValueError):
 
 def bits_of(sort: Sort) -> int:
     """The width of a number; 1 for a Boolean.  Raises NotNative where it is too wide."""
-    width = sort.width if isinstance(sort, BvSort) else 1
-    if isinstance(sort, MemSort) or width > WIDEST:
+    if isinstance(sort, BvSort) and sort.width <= WIDEST:
+        return sort.width
+    if isinstance(sort, BvSort | MemSort):
         raise NotNative(f"A term of sort {sort} has no native code")
-    return width
+    return 1
 
 
 def bytes_of(width: int) -> int:
@@ -159,9 +160,11 @@ class Body:
     count: int = 0
 
     def __post_init__(self) -> None:
-        self.memo: ChainMap[Expr, str] = ChainMap()
-        #: where a variable has a part in what is known; each is forgotten once
-        self._users: dict[Expr, list[tuple[MutableMapping[Expr, str], Expr]]] = {}
+        self.memo: dict[Expr, str] = {}
+        #: what is not known after the present scope
+        self._scope: list[Expr] = []
+        #: the terms that a variable has a part in; each is forgotten once
+        self._users: dict[Expr, list[Expr]] = {}
 
     def line(self, text: str) -> None:
         """One instruction."""
@@ -174,9 +177,9 @@ class Body:
 
     def let(self, text: str) -> str:
         """One instruction with a result."""
-        name = self.fresh()
-        self.lines.append(f"  {name} = {text}")
-        return name
+        self.count += 1
+        self.lines.append(f"  %t{self.count} = {text}")
+        return f"%t{self.count}"
 
     def local(self, width: int) -> str:
         """A pointer to a new register."""
@@ -203,32 +206,44 @@ class Body:
     def forget(self, changed: Iterable[Expr]) -> None:
         """Drops what was computed from variables that have other values from here on."""
         for variable in changed:
-            for scope, node in self._users.pop(variable, ()):
-                scope.pop(node, None)
-
-    def forget_all(self) -> None:
-        """Drops everything that was computed."""
-        self.memo.clear()
-        self._users.clear()
+            for node in self._users.pop(variable, ()):
+                self.memo.pop(node, None)
 
     def know(self, node: Expr, operand: str) -> None:
         """Notes the operand that is a term's value."""
-        scope = self.memo.maps[0]
-        scope[node] = operand
-        for variable in variables_of(node):
-            if variable in self.changing:
-                self._users.setdefault(variable, []).append((scope, node))
+        self.memo[node] = operand
+        self._scope.append(node)
+        if self.changing:
+            for variable in variables_of(node):
+                if variable in self.changing:
+                    self._users.setdefault(variable, []).append(node)
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """A block after which what was computed in it is not known, nor are its registers, whose names are free then.
+
+        What is known before it, and has another value in it, must have been forgotten.
+        """
+        before, places, self._scope = self._scope, dict(self.places), []
+        yield
+        for node in self._scope:
+            self.memo.pop(node, None)
+        self._scope, self.places = before, places
 
     # -- terms --------------------------------------------------------------------------------
 
     def term(self, root: Expr) -> str:
         """The operand that is the value of ``root``."""
-        root = resolved(root)
-        for node in postorder([root], self.memo):
+        order = postorder([root], self.memo)
+        if not all(map(is_resolved, order)):
+            root = resolved(root)
+            order = postorder([root], self.memo)
+        for node in order:
             if not isinstance(node.sort, MemSort):
                 self.know(node, self._node(node))
         result = self.memo[root]
-        if any(isinstance(v.sort, MemSort) and self.memories[v].length for v in variables_of(root)):
+        checked = {memory for memory, words in self.memories.items() if words.length}
+        if checked and not checked.isdisjoint(variables_of(root)):
             self._check(root)
         return result
 
@@ -280,15 +295,11 @@ class Body:
         return value if width == to else self.let(f"{how} i{width} {value} to i{to}")
 
     def _shift(self, op: str, w: int, v: list[str]) -> str:
-        n = f"i{w}"  # which w always fits, for w < 2^w
-        if op == "bvashr":
-            least = self.let(f"icmp ult {n} {v[1]}, {w - 1}")
-            amount = self.let(f"select i1 {least}, {n} {v[1]}, {n} {w - 1}")
-            return self.let(f"ashr {n} {v[0]}, {amount}")
+        n, how = f"i{w}", _SHIFTS[op]  # w itself is an iw, for w < 2^w
         inside = self.let(f"icmp ult {n} {v[1]}, {w}")
-        amount = self.let(f"select i1 {inside}, {n} {v[1]}, {n} 0")
-        moved = self.let(f"{_SHIFTS[op]} {n} {v[0]}, {amount}")
-        return self.let(f"select i1 {inside}, {n} {moved}, {n} 0")
+        within = self.let(f"select i1 {inside}, {n} {v[1]}, {n} {w - 1 if how == 'ashr' else 0}")
+        moved = self.let(f"{how} {n} {v[0]}, {within}")
+        return moved if how == "ashr" else self.let(f"select i1 {inside}, {n} {moved}, {n} 0")
 
     def _divided(self, op: str, node: Expr, w: int, v: list[str]) -> str:
         n, divisor, zero = f"i{w}", v[1], ""

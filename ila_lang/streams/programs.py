@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from threading import RLock
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ila_lang.interpreter.compile import resolved
+from ila_lang.interpreter.kept import Kept
 from ila_lang.interpreter.machine import Machine, check_sizes, run_fragment
 from ila_lang.language.build import const, ite, true
 from ila_lang.language.expr import Expr, postorder, private_var, variables_of
@@ -25,6 +24,7 @@ from ila_lang.language.kernel import Command, For, Kernel, Let, Load, Statement,
 from ila_lang.language.model import Instruction
 from ila_lang.language.sorts import MemSort, bv, mem
 from ila_lang.native.arrays import Tensor, new_words, own_words, run_on_arrays
+from ila_lang.native.session import fragment_parts
 
 from .simulator import CommandStream, Simulator
 
@@ -65,9 +65,11 @@ class Program:
             raise ValueError(f"Fragment {fragment.name} must be given {', '.join(missing)}")
         own = {name: int(sizes[name]) for name in fragment.parameters}
         check_sizes(fragment, sizes)
-        known = _survey(fragment)
+        known = _SURVEYS.of(fragment.program, fragment_parts(fragment), lambda: _Surveyor(fragment).survey())
         used = known.kernel.external_variables()
-        numbers = np.zeros(1 << _places(known).bit_length(), np.uint64)
+        form = used[_COUNTS].sort
+        assert isinstance(form, MemSort)
+        numbers = np.zeros(1 << form.addr_width, np.uint64)
         run_on_arrays(known.kernel, {n: v for n, v in own.items() if n in used}, {_COUNTS: numbers})
         counts = numbers.tolist()
         reads = {n: c for n, c in zip(known.reads, counts[1:], strict=False) if c}
@@ -185,7 +187,7 @@ class Program:
                 f"{where} must have {count} elements in one dimension, not shape {tensor.shape[1:]}; give its elements "
                 "in row-major order"
             )
-        if isinstance(tensor, np.ma.MaskedArray):
+        if hasattr(tensor, "mask"):
             raise InstanceError(f"{where} must be an array without a mask; fill in what is masked")
         if tensor.dtype.kind not in "iu":
             raise InstanceError(f"{where} must hold codes of {bits} bits as integers, not {tensor.dtype}; quantise it")
@@ -256,27 +258,7 @@ class _Survey(NamedTuple):
     unknown: str
 
 
-def _places(survey: _Survey) -> int:
-    """The last place of what is counted."""
-    return len(survey.reads) + len(survey.writes)
-
-
-#: With the statements that each was made of.
-_SURVEYS: WeakKeyDictionary[Kernel, tuple[list[object], _Survey]] = WeakKeyDictionary()
-_LOCK = RLock()
-
-
-def _survey(fragment: Fragment) -> _Survey:
-    parts: list[object] = [*fragment.program.body, *fragment.parameters.values(), *fragment.tensors.values()]
-    with _LOCK:
-        known = _SURVEYS.get(fragment.program)
-        if (
-            known is None
-            or len(known[0]) != len(parts)
-            or any(a is not b for a, b in zip(known[0], parts, strict=True))
-        ):
-            _SURVEYS[fragment.program] = known = parts, _Surveyor(fragment).survey()
-        return known[1]
+_SURVEYS: Kept[Kernel, _Survey] = Kept()
 
 
 class _Surveyor:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from operator import itemgetter
 from typing import Any
 from weakref import ref
 
@@ -24,7 +23,8 @@ from ila_lang.language.kernel import Kernel
 from ila_lang.language.model import Ila
 from ila_lang.language.ops import WIDEST
 from ila_lang.language.sorts import BOOL, BvSort, MemSort
-from ila_lang.native.arrays import ArrayMemory, Tensor, own_words, require_separate, stored_memories
+from ila_lang.native.arrays import ArrayMemory, Tensor, own_words, require_separate
+from ila_lang.native.kernels import stored_memories
 from ila_lang.native.layout import fits
 from ila_lang.native.session import LONG, DeviceCode, Session
 from ila_lang.native.terms import NotNative, bits_of
@@ -63,10 +63,7 @@ class CommandStream:
             raise no_input(ila, name)
         columns: dict[str, Words] = {}
         for name, variable in ila.inputs.items():
-            try:
-                values = [*map(itemgetter(name), commands)]
-            except KeyError:
-                values = [command.get(name, 0) for command in commands]
+            values = [command.get(name, 0) for command in commands]
             size = row_bytes(variable)
             if size:
                 blob = b"".join([value.to_bytes(size, "little") for value in values])
@@ -138,49 +135,32 @@ class Simulator(Machine):
         the first command that is not accepted, when the ones before have been executed; ValueError, with nothing done,
         if a column does not have the form of its input.
         """
-        seen = self._executed(stream, watch)
-        return {name: list(zip(numbers.tolist(), values, strict=True)) for name, (numbers, values) in seen.items()}
-
-    def watch(self, stream: CommandStream, state: str) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-        """As :meth:`execute`: the numbers of the commands that update a state, and its values as rows of bytes."""
-        size = -(-self.ila.states[state].width // 8)
-        numbers, values = self._executed(stream, [state])[state]
-        rows = values if values.ndim > 1 else values.astype("<i8").view(np.uint8).reshape(-1, 8)[:, :size]
-        return numbers, rows
-
-    def _executed(self, stream: CommandStream, watch: Sequence[str]) -> dict[str, tuple[Words, Words]]:
-        """Executes; of each watched state the numbers of the commands that update it, and its values."""
         self._check(stream)
         session, size = self._native(stream), len(stream)
         if session is None:
             return self._one_by_one(stream, watch)
         which, states = session.execute(stream.columns, size, stream.command, watch)
-        watched, at = {}, 0
+        watched, at = dict[str, list[tuple[int, Any]]](), 0
         for name in watch:
             updates = np.array([name in i.updates for i in self.ila.instructions.values()])
             numbers = np.flatnonzero(updates[which]) if size else np.zeros(0, np.int64)
             count = -(-session.device.layout.bits[name] // 64)
-            values = np.ascontiguousarray(states[numbers, at : at + count])
+            words = np.ascontiguousarray(states[numbers, at : at + count])
             row = row_bytes(self.ila.states[name])
-            watched[name] = numbers, values.view(np.uint8)[:, :row] if row else values[:, 0].astype(np.int64)
+            values = words.view(np.uint8)[:, :row] if row else words[:, 0].tolist()
+            watched[name] = list(zip(numbers.tolist(), values, strict=True))
             at += count
         return watched
 
-    def _one_by_one(self, stream: CommandStream, watch: Sequence[str]) -> dict[str, tuple[Words, Words]]:
-        numbers: dict[str, list[int]] = {name: [] for name in watch}
-        values: dict[str, list[Any]] = {name: [] for name in watch}
+    def _one_by_one(self, stream: CommandStream, watch: Sequence[str]) -> dict[str, list[tuple[int, Any]]]:
+        watched = {name: list[tuple[int, Any]]() for name in watch}
         for number in range(len(stream)):
             updates = self.step(stream.command(number)).updates
             for name in watch:
                 if name in updates:
-                    numbers[name].append(number)
-                    values[name].append(self.values[name])
-        watched = {}
-        for name in watch:
-            row = row_bytes(self.ila.states[name])
-            content = b"".join(value.to_bytes(row or 8, "little") for value in map(int, values[name]))
-            words = np.frombuffer(content, np.uint8).reshape(-1, row) if row else np.frombuffer(content, "<i8")
-            watched[name] = np.array(numbers[name], np.int64), words
+                    value, row = int(self.values[name]), row_bytes(self.ila.states[name])
+                    word = np.frombuffer(value.to_bytes(row, "little"), np.uint8) if row else value
+                    watched[name].append((number, word))
         return watched
 
     def plain_runs(self, stream: CommandStream) -> list[tuple[int, int]]:
@@ -194,7 +174,7 @@ class Simulator(Machine):
             return []
         which = session.plain(stream.columns, len(stream))
         starts = [not i.reserved and i.kernel is None for i in self.ila.instructions.values()]
-        plain = np.append(starts, False)[which]  # -1 is the last
+        plain = np.append(starts, False)[which]
         edges = np.flatnonzero(np.diff(plain, prepend=False, append=False)).tolist()
         return list(zip(edges[::2], edges[1::2], strict=True))
 
@@ -212,7 +192,7 @@ class Simulator(Machine):
         check_sizes(fragment, sizes)
         external = fragment.program.external_variables()
         used = {n: t for n, t in fragment.tensors.items() if external.get(n) is t}
-        own, stored = {}, stored_memories(fragment.program) & used.keys()
+        own, stored = {}, stored_memories(fragment.program.body) & used.keys()
         for name, variable in used.items():
             assert isinstance(variable.sort, MemSort)
             own[name] = own_words(name, variable.sort, tensors[name], name in stored)
@@ -280,11 +260,9 @@ class Simulator(Machine):
         session = self._session
         if session is None or self.steps is not range:
             return None
-        if session.code.code is None:
+        if session.code.run is None:
             self.require_unchanged()
-            if not session.code.ready(len(stream)):
-                return None
-        return session
+        return session if session.code.ready(len(stream)) else None
 
     def _check(self, stream: CommandStream) -> None:
         """Refuses columns for what is no input, and columns of another form than their input's."""
@@ -300,5 +278,5 @@ class Simulator(Machine):
             if not size and column.ndim != 1:
                 raise ValueError(f"Column {name} must have one number per command, not shape {column.shape}")
             width = bits_of(variable.sort)
-            if isinstance(column, np.ma.MaskedArray) or not fits(width, column):
+            if hasattr(column, "mask") or not fits(width, column):
                 raise ValueError(f"Column {name} must have integers that fit in {width} bits unsigned, all of them")

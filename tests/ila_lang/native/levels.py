@@ -10,6 +10,7 @@ from typing import Any
 from ila_lang import Kernel, MemSort
 from ila_lang.native import build
 from ila_lang.native.arrays import call, new_words
+from ila_lang.native.code import KernelCode
 from ila_lang.native.kernels import kernel_text
 from ila_lang.native.layout import Layout
 from ila_lang.native.terms import scalars_and_memories
@@ -32,9 +33,9 @@ def run(kernel: Kernel, values: Mapping[str, int], contents: Mapping[str, Mappin
         own[name] = new_words(memory.sort, 1 << memory.sort.addr_width)
         for address, word in contents.get(name, {}).items():
             own[name][address] = list(word.to_bytes(own[name].shape[1], "little")) if own[name].ndim > 1 else word
-    text = kernel_text(kernel, layout, list(known.values()))
+    code = KernelCode(kernel, layout, list(known.values()))
     assert build.available()
-    call(_code(text.text, level), text, kernel.name, values, own)
+    call(_code(kernel_text(kernel, layout, code.memories), level), code, values, own)
     return {
         n: w.tolist() if w.ndim == 1 else [int.from_bytes(row.tobytes(), "little") for row in w] for n, w in own.items()
     }

@@ -166,12 +166,13 @@ def test_code_refuses_arrays_that_it_was_not_made_for() -> None:
     memory = var("m", mem(4, 8))
     kernel.store(memory, 15, const(1, 8))
     code = KernelCode(kernel, Layout([]), [memory])
-    assert code.ready() and code.run is not None and code.text is not None
+    native = code.native({})
+    assert native is not None
     for wrong in (np.zeros(15, np.uint8), np.zeros(16, np.uint16), np.zeros(32, np.uint8)[::2]):
         with pytest.raises(AssertionError, match=r"^Array m of kernel k must be what its code was made for$"):
-            call(code.run, code.text, "k", {}, {"m": wrong})
+            call(native.run, code, {}, {"m": wrong})
     whole = np.zeros(16, np.uint8)
-    call(code.run, code.text, "k", {}, {"m": whole})
+    call(native.run, code, {}, {"m": whole})
     assert whole.tolist() == [0] * 15 + [1]
 
 
@@ -192,7 +193,8 @@ def test_a_kernel_that_changes_before_its_first_start_does_not_reach_foreign_mem
 def test_memories_of_the_name_but_not_of_the_device_have_no_code() -> None:
     kernel = Kernel("k")
     kernel.store(var("memory", mem(32, 8)), const(1 << 31, 32), const(1, 8))
-    assert KernelCode(kernel, Layout([]), [var("memory", mem(4, 8))]).text is None
+    code = KernelCode(kernel, Layout([]), [var("memory", mem(4, 8))])
+    assert code.native({}) is None and not code.is_native
     ila = Ila("a")
     ila.memory("memory", 4, 8)
     ila.instruction("go")
@@ -299,7 +301,7 @@ def test_threads_share_what_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None
         (session, "KernelCode"),
         (session, "fragment_text"),
         (session, "compiled"),
-        (code_module, "compiled"),
+        (build, "compiled"),
         (arrays_module, "KernelCode"),
     ):
         made[f"{module.__name__}.{name}"] = seen = []
@@ -323,7 +325,7 @@ def test_threads_share_what_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None
 
     assert in_threads(3, run) == [41] * 3
     assert {name: len(seen) for name, seen in made.items()} == {
-        name: 2 if name in ("ila_lang.native.session.compiled", "ila_lang.native.code.compiled") else 1 for name in made
+        name: 3 if name == "ila_lang.native.build.compiled" else 1 for name in made
     }
 
 
@@ -345,7 +347,7 @@ def test_what_is_compiled_is_freed_with_what_it_was_compiled_of() -> None:
         il.run_on_arrays(other, {}, {"m": np.zeros(8, np.uint8)})
         assert machine._session is not None
         code = machine._session.code
-        return [weakref.ref(x) for x in (ila, kernel, other, program, code, code.code, code.kernels[kernel])]
+        return [weakref.ref(x) for x in (ila, kernel, other, program, code, code._code.code, code.kernels[kernel])]
 
     left = use()
     gc.collect()
