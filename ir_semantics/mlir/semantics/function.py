@@ -54,6 +54,10 @@ def meaning_of(function: ir.Operation, arguments: Arguments, reading: Reading) -
     """The meaning of a function for given arguments; raises NotCovered where an operator has none here."""
     block = block_of(function)
     require_known_attributes(function)
+    inputs, outputs = map(tuple, signature(function))
+    stated = ir.TypeAttribute(ir.FunctionType(inputs, outputs))
+    if function.attributes.get("function_type", stated) != stated:
+        raise NotCovered(function.name, function.position, "function_type must be the types of arguments and results")
     scope = Scope(reading, arguments.before.memory())
     values = dict(zip(block.arguments, arguments.values, strict=True))
     results = run_block(

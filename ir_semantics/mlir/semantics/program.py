@@ -274,7 +274,7 @@ class Call:
     def maps(self, name: str) -> list[AffineMap]:
         """A list of affine maps."""
         value = self.attribute(name)
-        if isinstance(value, ir.ArrayAttribute):
+        if isinstance(value, ir.ArrayAttribute) and all(isinstance(e, AffineMap) for e in value.elements):
             return [e for e in value.elements if isinstance(e, AffineMap)]
         raise self.fail(f"the attribute {name} must be a list of maps")
 
@@ -284,6 +284,10 @@ class Call:
         for length in self.wholes("operandSegmentSizes"):
             groups.append(self.operands[start : start + length])
             start += length
+            if length < 0:
+                raise self.fail("operandSegmentSizes must not be negative")
+        if start != len(self.operands):
+            raise self.fail(f"operandSegmentSizes must group {len(self.operands)} operands, not {start}")
         return groups
 
     def mixed(self, static: Sequence[int], dynamic: Sequence[MeaningOfValue]) -> list[Term]:
@@ -297,6 +301,8 @@ class Call:
                 numbers.append(self.settled(first, "a size, an offset or a stride may be undefined"))
             else:
                 numbers.append(number(each))
+        if rest:
+            raise self.fail("there must be a dynamic size for each operand")
         return numbers
 
     # -- regions -------------------------------------------------------------------------------------------
@@ -315,6 +321,8 @@ class Call:
         """What the block yields for given arguments; ``indices`` are those of ``linalg.index``."""
         if len(self.body.arguments) != len(arguments):
             raise self.fail(f"the block must have {len(arguments)} arguments, not {len(self.body.arguments)}")
+        if not all(_is_of(v, a.type) for v, a in zip(arguments, self.body.arguments, strict=True)):
+            raise self.fail("the arguments of the block must be of the types of elements")
         values = {**self.environment.values, **dict(zip(self.body.arguments, arguments, strict=True))}
         yielded = run_block(self.body, replace(self.environment, values=values, indices=tuple(indices)), scope)
         elements = [e for e in yielded if isinstance(e, Element)]

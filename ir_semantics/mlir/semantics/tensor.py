@@ -179,6 +179,8 @@ def groups_of(call: Call) -> list[list[int]]:
     for group in value.elements:
         if not isinstance(group, ir.ArrayAttribute):
             raise call.fail("the attribute reassociation must be a list of lists")
+        if not all(isinstance(e, ir.IntegerAttribute) for e in group.elements):
+            raise call.fail("the attribute reassociation must be lists of dimensions")
         groups.append([e.value for e in group.elements if isinstance(e, ir.IntegerAttribute)])
     return groups
 

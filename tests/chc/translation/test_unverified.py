@@ -49,6 +49,34 @@ MISFITS = {
 }  # fmt: skip
 
 
+SLICE = '%0 = "tensor.extract_slice"(%t, %i) <{{operandSegmentSizes = array<i32: {}>, static_offsets = array<i64: {}>, '
+SLICE += "static_sizes = array<i64: 2>, static_strides = array<i64: 1>}}>"
+SLICED, EXPANDED = "(tensor<4xf32>, index) -> tensor<2xf32>", "(tensor<4xf32>) -> tensor<2x2xf32>"
+SHAPES = "static_output_shape = array<i64: 2, 2>"
+ADDED = '^bb0(%x: f32, %y: f64):\n"linalg.yield"(%x) : (f32) -> ()'
+MAPS = ["(d0) -> (d0)"] * 2
+MISFITS |= {
+    "groups of more operands than there are": (
+        "%t: tensor<4xf32>, %i: index", "tensor<2xf32>", f"{SLICE.format('1, 1, 1, 0', -(1 << 63))} : {SLICED}",
+        "tensor.extract_slice at 4:7: operandSegmentSizes must group 2 operands, not 3",
+    ),
+    "an offset for which there is no place": (
+        "%t: tensor<4xf32>, %i: index", "tensor<2xf32>", f"{SLICE.format('1, 1, 0, 0', 0)} : {SLICED}",
+        "tensor.extract_slice at 4:7: there must be a dynamic size for each operand",
+    ),
+    "a dimension that is a type": (
+        "%t: tensor<4xf32>", "tensor<2x2xf32>",
+        f"%0 = {op('tensor.expand_shape', '%t', EXPANDED, f'reassociation = [[0, i64, 1]], {SHAPES}')}",
+        "tensor.expand_shape at 4:7: the attribute reassociation must be lists of dimensions",
+    ),
+    "an argument of a block of another format": (
+        "%t: tensor<4xf32>", "tensor<4xf32>",
+        f"%0 = {generic('%t, %t', '(tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>', MAPS, 'p', '1, 1', ADDED)}",
+        "linalg.generic at 4:7: the arguments of the block must be of the types of elements",
+    ),
+}  # fmt: skip
+
+
 @pytest.mark.parametrize(("arguments", "result", "lines", "message"), MISFITS.values(), ids=MISFITS)
 def test_what_does_not_fit_is_named_with_its_place(arguments: str, result: str, lines: str, message: str) -> None:
     outcome = verdict(function(arguments, result, lines, "%0"), function(arguments, result, lines, "%0"))
@@ -61,6 +89,17 @@ def test_a_dimension_that_is_there_has_its_index() -> None:
     assert verdict(rows, rows).status is Status.PROVED
     assert verdict(rows, columns).status is Status.REFUTED
     assert PARALLEL in index_of(0)
+
+
+def test_the_type_of_a_function_is_that_of_its_arguments_and_results() -> None:
+    text = """"func.func"() <{function_type = (i8) -> i32, sym_name = "f"}> ({
+    ^bb0(%a: i32):
+      "func.return"(%a) : (i32) -> ()
+    }) : () -> ()"""
+    outcome = compared(text, text)
+    assert outcome.status is Status.UNKNOWN
+    assert "function_type must be the types of arguments and results" in outcome.reason
+    assert compared(text.replace("i8", "i32"), text.replace("i8", "i32")).status is Status.PROVED
 
 
 def compared(source: str, target: str) -> Verdict:
