@@ -22,7 +22,7 @@ from typing import Any
 
 import psutil
 
-from benchmarks.record import write
+from benchmarks.record import takes_nothing, write
 from ilaverify.catalogue import all_entries
 from ilaverify.identity import read_provers
 from ilaverify.proving.cluster import Cluster
@@ -168,4 +168,5 @@ def markdown(content: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
+    takes_nothing("benchmarks.cluster", __doc__)
     sys.exit(main())

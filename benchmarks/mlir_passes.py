@@ -100,7 +100,7 @@ def table(rows: Sequence[Row]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Prints the table; 1 where something is refuted, else 0."""
-    parser = parser_of_runs(__doc__)
+    parser = parser_of_runs("benchmarks.mlir_passes", __doc__)
     parser.add_argument("folder", type=Path, metavar="FOLDER")
     parser.add_argument("--passes", default=",".join(PASSES), help="default: those of release 22 that fit")
     parser.add_argument("--most", type=int, metavar="N", help="draw so many pairs of a file and a pass")

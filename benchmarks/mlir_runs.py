@@ -16,9 +16,11 @@ from ilaverify.proving.workers import Ended, Task, run_tasks
 from . import record
 
 
-def parser(description: str) -> argparse.ArgumentParser:
+def parser(name: str, description: str | None) -> argparse.ArgumentParser:
     """Options of every run."""
-    result = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    result = argparse.ArgumentParser(
+        prog=f"python -m {name}", description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     result.add_argument("--mlir-opt", metavar="PROGRAM", help="default: the first that is found")
     result.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     result.add_argument("--seconds", type=float, default=10.0, help="for each question to a solver; default: 10")

@@ -281,7 +281,7 @@ def counts(rows: Sequence[Row]) -> list[str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Prints the table; 1 where a verdict is wrong, else 0."""
-    parser = parser_of_runs(__doc__)
+    parser = parser_of_runs("benchmarks.mlir_tv", __doc__)
     parser.add_argument("checkout", type=Path, metavar="CHECKOUT")
     parser.add_argument("--converted", type=Path, metavar="DIR", help="keep converted files here")
     parser.add_argument("--only", metavar="TEXT", help="tests whose names contain this")

@@ -6,6 +6,7 @@ Needs the extra ``compare``.  Times are CPU seconds of one thread (for both), th
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
@@ -112,7 +113,9 @@ def markdown(rows: list[dict[str, Any]]) -> str:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        print(json.dumps(measure(sys.argv[1], models()[sys.argv[1]]())))
-    else:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.networks", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("name", nargs="?", choices=models(), help="measure this model here, and print it")
+    name = parser.parse_args().name
+    if name is None:
         sys.exit(main())
+    print(json.dumps(measure(name, models()[name]())))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import platform
@@ -11,6 +12,12 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
+
+
+def takes_nothing(name: str, note: str | None) -> None:
+    """Refuses arguments before anything is measured; ``--help`` shows the first line of a module's docstring."""
+    what = (note or "").strip().splitlines()[0]
+    argparse.ArgumentParser(prog=f"python -m {name}", description=what).parse_args()
 
 
 def machine(*packages: str) -> dict[str, str]:

@@ -22,7 +22,7 @@ from accel_models.flexasr.model import flexasr
 from accel_models.flexasr.quantise import Quantised, quantise
 from accel_models.hlscnn.model import hlscnn
 from accel_models.vta.model import vta
-from benchmarks.record import write
+from benchmarks.record import takes_nothing, write
 from ila_lang import CommandStream, Ila, Machine, Simulator
 from rewrites.mappings.flexasr.operations import attention, layer_norm, linear, pool, recurrent
 from rewrites.mappings.hlscnn.operations import conv2d
@@ -316,4 +316,5 @@ def markdown(content: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
+    takes_nothing("benchmarks.simulators", __doc__)
     sys.exit(main())

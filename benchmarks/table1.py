@@ -153,7 +153,7 @@ def table(rows: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measures, writes the results and the page's numbers; 1 where a count is below the paper's flexible row."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.table1", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--proofs", type=Path, required=True, help="certificates, as ilaverify prove -o writes them")
     parser.add_argument("--application", action="append", choices=list(PAPER_OPERATORS), help="default: all")
     options = parser.parse_args(arguments)

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.table3 import machine
+from benchmarks.record import machine
 from reports.certificate import write_atomically
 from rewrites.campaigns.statistics import statistics_of
 

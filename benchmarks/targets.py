@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.record import write
+from benchmarks.record import takes_nothing, write
 from benchmarks.table3 import measure
 
 Row = tuple[str, list[str], float]
@@ -44,4 +44,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    takes_nothing("benchmarks.targets", __doc__)
     sys.exit(main())

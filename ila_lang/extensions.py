@@ -6,11 +6,13 @@ An extension is trusted as its package is; :meth:`Door.origin` names that.
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from os import PathLike, fspath
 from types import ModuleType
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -115,13 +117,14 @@ def modules_in_use() -> tuple[str, ...]:
     return tuple(module.__name__ for module in _modules)
 
 
-def command_line(verb: str) -> str:
-    """How a verb is called with the modules in use, to be continued with its arguments.
+def command_line(verb: str, *arguments: str | PathLike[str]) -> str:
+    """How a verb is called with the modules in use, as a shell takes it; more arguments may follow.
 
-    >>> command_line("check")
-    'ilaverify check'
+    >>> command_line("check", "proofs", "other proofs")
+    "ilaverify check proofs 'other proofs'"
     """
-    return " ".join(["ilaverify", verb, *(f"--module {name}" for name in modules_in_use())])
+    modules = (word for name in modules_in_use() for word in ("--module", name))
+    return shlex.join(["ilaverify", verb, *modules, *map(fspath, arguments)])
 
 
 def guest_modules() -> list[ModuleType]:

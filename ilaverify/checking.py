@@ -74,8 +74,8 @@ def require_readable(path: Path) -> None:
     data = data_of_program(path)
     if data is not None:
         raise UsageError(
-            f"{path} is the program of a counterexample, which {command_line('simulate')} MODEL {path} runs; to replay "
-            f"the counterexample: {command_line('check')} {data}"
+            f"{path} is the program of a counterexample, which {command_line('simulate', 'MODEL', path)} runs; "
+            f"to replay the counterexample: {command_line('check', data)}"
         )
     if path.is_fifo():
         return  # it can be read once

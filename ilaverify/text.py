@@ -210,7 +210,7 @@ def counted(count: int, what: str) -> str:
 def show_written(paths: Sequence[Path]) -> str:
     """The files that were written, and how the data of a counterexample are replayed."""
     lines = [f"written   {path}\n" for path in paths]
-    lines += [f"replay    {command_line('check')} {path}\n" for path in paths if is_counterexample(path)]
+    lines += [f"replay    {command_line('check', path)}\n" for path in paths if is_counterexample(path)]
     return "".join(lines)
 
 

@@ -152,6 +152,12 @@ def require_writable(option: str, path: Path, *, directory: bool = False) -> Non
         ) from error
 
 
+def require_replaceable(option: str, directory: Path) -> None:
+    """Likewise for a directory that appears whole, in the place of one that may be there."""
+    there = directory.exists()
+    require_writable(option, directory.parent if there else directory, directory=there)
+
+
 _LARGE = 1 << 24
 """Bytes of a file that takes seconds to read, for its text is parsed and written again."""
 

@@ -296,7 +296,7 @@ def _report(result: CampaignResult, directory: Path | None) -> str:
             lines.append("  to replay    run again with -o DIR, which writes the example")
         else:
             path = directory / f"{result.campaign.name}.violation.json"
-            lines.append(f"  to replay    {command_line('campaign')} {result.campaign.name} --replay {path}")
+            lines.append(f"  to replay    {command_line('campaign', result.campaign.name, '--replay', path)}")
     elif not result.checked:
         lines.append("NOTHING        was checked: no example says anything of the property")
     elif not result.interrupted:

@@ -234,7 +234,7 @@ def _mapping(options: argparse.Namespace) -> int:
     if options.name not in mappings():
         other = all_entries().get(options.name)
         if other is not None:
-            raise UsageError(f"{options.name} is a {other.kind}; use {command_line('rule')} {options.name}")
+            raise UsageError(f"{options.name} is a {other.kind}; use {command_line('rule', options.name)}")
     mapping = find_mapping(options.name)
 
     from ila_lang.mapping import SizeError

@@ -13,10 +13,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ila_lang.extensions import command_line
 from ilaverify.catalogue import backends
 from ilaverify.errors import EXIT_PROVED, UsageError
 
-from .arguments import replaced, require_writable, source
+from .arguments import replaced, require_replaceable, source
 from .outcomes import print_json
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ def _compile(options: argparse.Namespace) -> int:
         may_write(options.directory)
     except ArtefactError as error:
         raise UsageError(f"-o: {error}") from error
-    require_writable("-o", options.directory.parent, directory=True)
+    require_replaceable("-o", options.directory)
     if options.store is not None and options.no_store:
         raise UsageError("--store and --no-store exclude each other; leave one of them out")
 
@@ -175,10 +176,14 @@ def _compile(options: argparse.Namespace) -> int:
         print_json(_json(compiled, digest, options.directory))
     else:
         _show(compiled, digest, options.directory)
+        if len(compiled.proof.left_out) > 1:
+            prove = command_line("prove", "--target", ",".join(compiled.targets), "-o", options.proofs)
+            print(f"next      {prove} proves all that was left out; then compile again")
     return EXIT_PROVED
 
 
 def _show(compiled: Compiled, digest: str, directory: Path) -> None:
+    from ilaverify.text import counted
     from rewrites.compiler.artefact.summary import calibration_text, equality_text
     from rewrites.compiler.codegen import declared
     from rewrites.compiler.offload.reasons import MOVEMENT_REASON
@@ -190,12 +195,13 @@ def _show(compiled: Compiled, digest: str, directory: Path) -> None:
     calls = sum(len(i.calls) for i in compiled.implementations.values())
     print(f"{compiled.model.name} for {', '.join(compiled.targets)}")
     counts = ", ".join(f"{n} {name}" for name, n in sorted(on_device.items())) or "none"
-    print(f"  accelerators  {counts}; {calls} programs")
+    print(f"  accelerators  {counts}; {counted(calls, 'program')}")
     if not on_device:
         print("  NOTHING       runs on an accelerator; the compiled model is the host's alone, for these reasons:")
     reasons = [h for h in compiled.host if h.reason != MOVEMENT_REASON]
     left, computing = sum(h.count for h in compiled.host), sum(h.count for h in reasons)
-    print(f"  host          {left} operators, {left - computing} of them data movement, {computing} others:")
+    parts = f", {left - computing} of them data movement, {counted(computing, 'other')}" if left else ""
+    print(f"  host          {counted(left, 'operator')}{parts}{':' if reasons else ''}")
     for host in reasons[:MOST_REASONS]:
         print(f"                {host.count} {host.operator}: {host.reason}")
     if len(reasons) > MOST_REASONS:
@@ -203,7 +209,7 @@ def _show(compiled: Compiled, digest: str, directory: Path) -> None:
         print(f"                {sum(h.count for h in more)} more, for {len(more)} other reasons: see SUMMARY.md")
     print(f"  equality      {equality_text(compiled.proof.equality)}")
     certificates = compiled.proof.certificates
-    print(f"  rests on      {len(certificates)} certificates: {', '.join(certificates) or 'none'}")
+    print(f"  rests on      {counted(len(certificates), 'certificate')}: {', '.join(certificates) or 'none'}")
     for name, package in _guests(compiled).items():
         print(f"  trusts        {package}: for what it says of {name}")
     for name, reason in declared(compiled.implementations.values()).items():

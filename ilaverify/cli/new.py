@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
 from typing import Any
 
 from ilaverify.errors import EXIT_PROVED
 
-from .arguments import place, require_writable
+from .arguments import place, require_replaceable
 
 
 def add_parser(verbs: Any) -> None:
@@ -31,9 +32,9 @@ def _new(options: argparse.Namespace) -> int:
     from ilaverify.new import write_accelerator
 
     directory = options.directory or Path(options.name)
-    if options.directory is not None:
-        require_writable("-o", directory.parent, directory=True)
+    require_replaceable("NAME" if options.directory is None else "-o", directory)
     for path in write_accelerator(options.name, directory):
         print(f"written   {path}")
-    print(f"next      pip install -e {directory}, then ilaverify prove --target {options.name} -o proofs")
+    install = shlex.join(["pip", "install", "-e", str(directory)])
+    print(f"next      {install}, then ilaverify prove --target {options.name} -o proofs")
     return EXIT_PROVED

@@ -38,7 +38,7 @@ def _rule(options: argparse.Namespace) -> int:
     from ilaverify.catalogue import find_subject, mappings
 
     if options.name in mappings():
-        raise UsageError(f"{options.name} is a mapping; use {command_line('mapping')} {options.name}")
+        raise UsageError(f"{options.name} is a mapping; use {command_line('mapping', options.name)}")
     if options.directory is not None:
         require_writable("-o", options.directory, directory=True)
     subject = find_subject(options.name)

@@ -208,7 +208,7 @@ def _lines(summary: _Summary) -> Iterator[str]:
         + (f"; the fastest sample {result.fastest:.3f} s; all, with references, {running:.2f} s" if many else "")
     )
     yield ""
-    yield f"{UNCHECKED}; {command_line('check')} {printable(str(options.directory))} does"
+    yield f"{UNCHECKED}; {printable(command_line('check', options.directory))} does"
     yield f"  equality  {equality_text(compiled.proof.equality)}"
     yield f"  rests on  {len(compiled.proof.certificates)} certificates, by digest"
     for name, c in compiled.proof.certificates.items():
@@ -222,6 +222,7 @@ def _lines(summary: _Summary) -> Iterator[str]:
         beyond = f"node {outside.number} ({outside.operator}) is the first operator that leaves it"
         yield f"BEYOND ITS BOUND: {beyond}{where}"
     else:
+        some = f"in {result.samples} of {summary.of} samples, " if result.samples < summary.of else ""
         within = sum(n.inside is True and not n.cut for n in result.nodes)
         others = sum(n.inside is None for n in result.nodes)
         declared = sum(n.inside is not None and not n.theorem for n in result.nodes)
@@ -229,8 +230,8 @@ def _lines(summary: _Summary) -> Iterator[str]:
             yield "no operator has a bound on these operands"
         else:
             yield (
-                f"{within} of {len(result.nodes)} operators are within their bounds, computed here; that bounds are "
-                "proved rests on the certificates above"
+                f"{some}{within} of {len(result.nodes)} operators are within their bounds, computed here; that bounds "
+                "are proved rests on the certificates above"
                 + (f"; those of {declared} are declared, not proved" if declared else "")
                 + (f"; for {others} there is none on these operands" if others else "")
             )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -221,6 +222,8 @@ def _with_rules(
     if names:
         write_atomically(path, text)
         written.append(path)
-    notes = {name: f"ilaverify rule {rule} --module {path} proves it as a rule" for name, rule in names.items()}
+    notes = {}
+    for name, rule in names.items():
+        notes[name] = f"{shlex.join(['ilaverify', 'rule', rule, '--module', str(path)])} proves it as a rule"
     notes |= {name: f"it is no rule on tensors: {reason}" for name, reason in reasons.items()}
     return [replace(o, notes=(*o.notes, notes[o.name])) if o.name in notes else o for o in outcomes]

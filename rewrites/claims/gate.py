@@ -100,7 +100,7 @@ def _admission(
     subject = entry.build()
     path = directory / certificate_name(name, subject.method)
     if not path.exists():
-        return f"there is no certificate ({path.name}); prove it with {command_line('prove')} {name} -o {directory}"
+        return f"there is no certificate ({path.name}); prove it with {command_line('prove', name, '-o', directory)}"
     try:
         certificate = read_certificate(path)
         claim = subject.claim(certificate["parameters"])

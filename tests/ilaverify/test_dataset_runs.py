@@ -227,7 +227,7 @@ def test_machines_that_go_away_leave_what_there_is(
 
     monkeypatch.setattr(dataset_runs, "run_within", away)
     code, out, err = run(capsys, "run", place / "made", "--inputs", data)
-    assert code == 2 and ", 2 of 7 samples\n" in out
+    assert code == 2 and ", 2 of 7 samples\n" in out and "\nin 2 of 7 samples, 2 of 2 operators are within" in out
     assert err == "ilaverify: the scheduler has gone away; 2 of 7 samples are shown\n"
 
 

@@ -98,10 +98,10 @@ def test_a_wrong_mapping(
 
 def test_a_wrong_mapping_on_the_command_line(believing: Discharger, tmp_path: Path, capsys: Any) -> None:
     """The false claim of the catalogue: exit code 2, and the command that replays the file that is written."""
-    assert main(["mapping", "flexasr_maxpool_select", "--shape", "2x16", "-o", str(tmp_path)]) == 2
+    assert main(["mapping", "flexasr_maxpool_select", "--shape", "2x16", "-o", str(tmp_path / "my proofs")]) == 2
     out = capsys.readouterr().out
-    data = tmp_path / "flexasr_maxpool_select.counterexample-data.json"
-    assert f"replay    ilaverify check {data}" in out and "the last one differs" in out
+    data = tmp_path / "my proofs" / "flexasr_maxpool_select.counterexample-data.json"
+    assert f"replay    ilaverify check '{data}'\n" in out and "the last one differs" in out
     assert main(["check", str(data)]) == 0
     assert "output element" in capsys.readouterr().out
 

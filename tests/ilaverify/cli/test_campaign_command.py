@@ -54,11 +54,11 @@ def test_files_are_the_same_for_the_same_seed(capsys: pytest.CaptureFixture[str]
 
 
 def test_a_violation_is_written_and_replays(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    code, out, _ = run(capsys, "toy_cut", "-o", tmp_path)
-    path = tmp_path / "toy_cut.violation.json"
+    code, out, _ = run(capsys, "toy_cut", "-o", tmp_path / "größte Fehler")
+    path = tmp_path / "größte Fehler" / "toy_cut.violation.json"
     assert code == 1
-    assert f"  to replay    ilaverify campaign toy_cut --replay {path}" in out
-    assert (tmp_path / "toy_cut.examples").is_dir()
+    assert f"  to replay    ilaverify campaign toy_cut --replay '{path}'\n" in out
+    assert (path.parent / "toy_cut.examples").is_dir()
     code, out, _ = run(capsys, "toy_cut", "--replay", path)
     assert code == 1
     assert "VIOLATED       uncut: at [0, " in out

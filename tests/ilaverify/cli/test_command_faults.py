@@ -383,7 +383,7 @@ def test_a_run_that_is_killed_leaves_what_it_proved(tmp_path: Path) -> None:
         ("campaign flexasr_linear -o {0}/x", "-o", "{0}/x"),
         ("simulate flexasr missing.json -o {0}/x", "-o", "{0}/x"),
         ("run nothing --random 1 --output {0}/x.npz", "--output", "{0}/x.npz"),
-        ("compile m.onnx --target vta -o {0}/x/y --proofs .", "-o", "{0}/x"),
+        ("compile m.onnx --target vta -o {0}/x/y --proofs .", "-o", "{0}/x/y"),
     ],
 )
 def test_a_place_that_cannot_be_written_is_refused_before_work(

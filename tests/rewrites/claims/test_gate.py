@@ -88,6 +88,12 @@ def test_nothing_passes_without_certificates(tmp_path: Path) -> None:
     )
 
 
+def test_advice_is_a_command_as_a_shell_takes_it() -> None:
+    assert open_gate(ENTRIES, Path("no thing")).left_out["f3-repaired"] == (
+        "there is no certificate (f3-repaired.rule.cert.json); prove it with ilaverify prove f3-repaired -o 'no thing'"
+    )
+
+
 def test_advice_names_the_modules_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ila_lang.extensions._modules", [ModuleType("mynpu.target"), ModuleType("my_rules")])
     assert open_gate(ENTRIES, tmp_path).left_out["f3-repaired"] == (
