@@ -1,6 +1,6 @@
 """``python -m rewrites.findings``: finds and shows them.
 
-Exit codes: 0 every finding was found, 1 one was not, 64 bad usage.
+Exit codes: 0 every finding was found, 1 one was not, 64 bad usage, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from . import FINDERS, Finding, NotFound, section, updated
 
-_NOT_FOUND, _BAD_USAGE = 1, 64
+_NOT_FOUND, _BAD_USAGE, _INTERRUPTED = 1, 64, 130
 
 
 class _Parser(argparse.ArgumentParser):
@@ -26,7 +26,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser = _Parser(
         prog="python -m rewrites.findings",
         description="Finds faults and surprises of published accelerators, and prints them with counterexamples.",
-        epilog=f"findings: {', '.join(FINDERS)}.  Exit codes: 0 all found, 1 one not found, 64 bad usage",
+        epilog=f"findings: {', '.join(FINDERS)}.  Exit codes: 0 all found, 1 one not found, 64 bad usage, "
+        "130 interrupted",
     )
     parser.add_argument("names", metavar="NAME", nargs="*", help="default: all")
     parser.add_argument(
@@ -50,6 +51,9 @@ def main(arguments: list[str] | None = None) -> int:
             missing += 1
             print(f"{name}: NOT FOUND: {error}", file=sys.stderr, flush=True)
             continue
+        except KeyboardInterrupt:
+            print(f"{name}: interrupted{'; nothing was written' if options.write else ''}", file=sys.stderr)
+            return _INTERRUPTED
         findings.append(finding)
         seconds = time.perf_counter() - start
         print(f"{name}: found in {seconds:.1f} s" if options.write else section(finding) + "\n", flush=True)

@@ -112,3 +112,12 @@ def test_a_document_without_marks_is_bad_usage(monkeypatch: pytest.MonkeyPatch, 
     with pytest.raises(SystemExit) as stop:
         command.main(["--write", str(document)])
     assert stop.value.code == 64
+
+
+def test_an_interrupt_is_no_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted() -> Finding:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "FINDERS", {"one": lambda: FINDING, "two": interrupted})
+    assert command.main([]) == 130
+    assert capsys.readouterr() == (SECTION + "\n\n", "two: interrupted\n")
