@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from os import PathLike, fspath
 from types import ModuleType
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -117,14 +116,14 @@ def modules_in_use() -> tuple[str, ...]:
     return tuple(module.__name__ for module in _modules)
 
 
-def command_line(verb: str, *arguments: str | PathLike[str]) -> str:
+def command_line(verb: str, *arguments: str | os.PathLike[str]) -> str:
     """How a verb is called with the modules in use, as a shell takes it; more arguments may follow.
 
     >>> command_line("check", "proofs", "other proofs")
     "ilaverify check proofs 'other proofs'"
     """
     modules = (word for name in modules_in_use() for word in ("--module", name))
-    return shlex.join(["ilaverify", verb, *modules, *map(fspath, arguments)])
+    return shlex.join(["ilaverify", verb, *modules, *(os.fspath(word) for word in arguments)])
 
 
 def guest_modules() -> list[ModuleType]:
