@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ila_lang.extensions import command_line
 from ilaverify.errors import EXIT_INTERRUPTED, EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 
+from . import pass_campaign
 from .arguments import add_cluster, cluster_of, count, place, require_writable, seed, source
 from .outcomes import print_json
 from .progress import Line
@@ -47,6 +48,8 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument("--jobs", type=count, default=1, metavar="N", help="processes that run examples; default: 1")
     add_cluster(parser)
     parser.add_argument("-o", dest="directory", type=place, metavar="DIR", help="write samples, picture and violation")
+    parser.add_argument("--mlir-opt", action="append", default=[], metavar="PROGRAM", help="of mlir_passes: a release")
+    parser.add_argument("--passes", metavar="PASS[,PASS...]", help="of mlir_passes: in place of all that it knows")
     parser.add_argument("--replay", type=source, metavar="FILE", help="run a violating example again")
     parser.add_argument("--json", action="store_true", help="machine-readable output")
     parser.set_defaults(run=_campaign)
@@ -54,17 +57,23 @@ def add_parser(verbs: Any) -> None:
 
 def _campaign(options: argparse.Namespace) -> int:
     from ilaverify.catalogue import campaigns, find_campaign
+    from ilaverify.pass_campaign import NAME, SUMMARY
 
     if options.list:
         known = campaigns()
         if options.json:
-            print_json({name: entry.summary for name, entry in known.items()})
+            print_json({name: entry.summary for name, entry in known.items()} | {NAME: SUMMARY})
         else:
             for name, entry in known.items():
                 print(f"{name:<28} {entry.summary}{': must find a violation' if entry.expects_violation else ''}")
+            print(f"{NAME:<28} {SUMMARY}")
         return EXIT_PROVED
     if options.name is None:
-        raise UsageError(f"campaign must be given a NAME, one of {', '.join(campaigns())}")
+        raise UsageError(f"campaign must be given a NAME, one of {', '.join([*campaigns(), NAME])}")
+    if options.name == NAME:
+        return pass_campaign.run(options)
+    if options.mlir_opt or options.passes is not None:
+        raise UsageError(f"--mlir-opt and --passes are of the campaign {NAME}; leave them out")
     campaign = find_campaign(options.name)
     if options.replay is not None:
         return _replay(campaign, options)

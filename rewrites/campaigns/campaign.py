@@ -255,7 +255,7 @@ class _Search:
                 value = value << 6 | digit
             visit((sizes, distribution, value))
 
-        with _home_of_hypothesis():
+        with home_of_hypothesis():
             property_holds()
 
 
@@ -333,7 +333,7 @@ def show_example(example: Example) -> str:
 
 
 @contextmanager
-def _home_of_hypothesis() -> Iterator[None]:
+def home_of_hypothesis() -> Iterator[None]:
     """Hypothesis's files (it caches the constants of loaded modules) go to a temporary directory, not the user's."""
     from hypothesis.configuration import set_hypothesis_home_dir
 

@@ -64,6 +64,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "rewrites.findings": {"rewrites.mappings"},
     "rewrites.mappings": set(),
     "rewrites.rules": set(),
+    "rewrites.campaigns.mlir": set(),
+    "rewrites.campaigns.accelerators": set(),
     "rewrites.campaigns": {"rewrites.bounds", "rewrites.claims", "rewrites.mappings"},
     "rewrites.claims": {"rewrites.bounds", "rewrites.mappings", "rewrites.rules"},
     "rewrites.compiler": {
