@@ -42,7 +42,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Failure:
-    """A pass that is refuted, or that crashed, on the smallest program that was found; ``again`` counts others alike."""
+    """A pass that is refuted, or crashed, on the smallest program that was found; ``again`` counts others alike."""
 
     outcome: Outcome
     again: int = 0
@@ -147,11 +147,11 @@ def measure(request: Request, example: Example, converter: Converter) -> str:
     return json.dumps([asdict(outcome) for outcome in _outcomes(request, example, converter)])
 
 
-def _outcomes(request: Request, example: Example, converter: Converter) -> Iterator[Outcome]:
+def _outcomes(request: Request, example: Example, converter: Converter, only: str | None = None) -> Iterator[Outcome]:
     from rewrites.campaigns.mlir.passes import is_new, outcomes
 
     text = example.program.text(new=is_new(converter.release))
-    return outcomes(text, converter, [request.pipelines[k] for k in example.pipelines], request.seconds)
+    return outcomes(text, converter, [request.pipelines[k] for k in example.pipelines], request.seconds, only)
 
 
 def _explain(request: Request, result: Result, failed: tuple[Example, Converter, Outcome]) -> None:
@@ -165,9 +165,8 @@ def _explain(request: Request, result: Result, failed: tuple[Example, Converter,
             return
 
     def same(one: Example) -> Iterator[Outcome]:
-        for each in _outcomes(request, one, converter):
-            if (each.pass_name, each.verdict) == (outcome.pass_name, outcome.verdict):
-                yield each
+        found = _outcomes(request, one, converter, outcome.pass_name)
+        return (o for o in found if (o.pass_name, o.verdict) == (outcome.pass_name, outcome.verdict))
 
     setting = (request.examples, request.seed, len(request.pipelines))
     least = smallest(example, setting, lambda one: next(same(one), None) is not None)

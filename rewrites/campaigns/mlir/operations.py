@@ -76,14 +76,14 @@ def _array(numbers: Sequence[int | None], width: int = 64) -> str:
 
 def _slice(draft: Draft) -> Value:
     x = draft.tensor()
-    offsets, sizes, strides, dynamic = [], [], [], list[Value]()
+    offsets, sizes, strides, dynamic = [], list[int | None](), [], list[Value]()
     for n in x.type.sizes:
         offsets.append(draft.whole(0, 1 if n is None else min(1, n - 1)))
         stride = draft.pick((1, 1, 2))
         most = 2 if n is None else max(0, (n - offsets[-1] + stride - 1) // stride)
         sizes.append(draft.whole(0, most))
         strides.append(stride)
-    if sizes and draft.pick((False, True)):
+    if sizes and draft.whole(0, 1):
         sizes[0] = None
         dynamic = [draft.index(draft.whole(0, 2)) if draft.pick((True, False)) else draft.argument(INDEX)]
     properties = (

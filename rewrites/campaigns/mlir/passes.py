@@ -67,11 +67,16 @@ def is_new(release: str) -> bool:
 
 
 def outcomes(
-    text: str, converter: Converter, pipelines: Sequence[Sequence[tuple[str, str]]], seconds: float
+    text: str,
+    converter: Converter,
+    pipelines: Sequence[Sequence[tuple[str, str]]],
+    seconds: float,
+    only: str | None = None,
 ) -> Iterator[Outcome]:
     """What each pass of each pipeline makes of a program, as far as it is run.
 
-    ``seconds`` is the time for each question to a solver.  Raises ConverterError where the converter cannot be run.
+    ``seconds`` is the time for each question to a solver.  With ``only`` a pass, pipelines are run up to that, and
+    nothing else is compared.  Raises ConverterError where the converter cannot be run.
     """
     release = converter.release
     try:
@@ -81,14 +86,15 @@ def outcomes(
         return
     for pipeline in pipelines:
         before = program
-        for name, options in pipeline:
-            title = f"{name}{{{options}}}" if options else name
+        titles = [f"{name}{{{options}}}" if options else name for name, options in pipeline]
+        for title in titles if only is None else titles[: titles.index(only) + 1] if only in titles else ():
             try:
                 after = converter.generic(before.text, title)
             except (MlirError, ConverterError) as error:
                 yield Outcome(release, title, "", _failure(error), str(error), before.text)
                 break
-            yield from _compared(Outcome(release, title, "", ""), before, after, seconds)
+            if only in (None, title):
+                yield from _compared(Outcome(release, title, "", ""), before, after, seconds)
             before = after
 
 

@@ -36,6 +36,10 @@ def _shape(draft: Draft, numbers: Sequence[int]) -> Value:
     return value
 
 
+def _constant(draft: Draft, kind: str, numbers: str) -> Value:
+    return draft.hidden("tosa.const", kind, f"values = dense<{numbers}> : {kind}", f"value = dense<{numbers}> : {kind}")
+
+
 def _old(numbers: Sequence[int]) -> str:
     return f"array<i64: {', '.join(map(str, numbers))}>"
 
@@ -61,7 +65,7 @@ def _unary(draft: Draft) -> Value:
         return draft.add(f"tosa.{name}", [x], x.type)
     kind = f"tensor<1x{x.type.element}>"
     zero = "0.0" if x.type.is_float else "0"
-    point = draft.hidden("tosa.const", kind, f"values = dense<{zero}> : {kind}", f"value = dense<{zero}> : {kind}")
+    point = _constant(draft, kind, zero)
     return draft.add_both(("tosa.negate", [x, point, point], ""), ("tosa.negate", [x], ""), x.type)
 
 
@@ -114,7 +118,7 @@ def _transpose(draft: Draft) -> Value:
     )
     perms = ", ".join(map(str, order))
     kind = f"tensor<{rank}xi32>"
-    held = draft.hidden("tosa.const", kind, f"values = dense<[{perms}]> : {kind}", f"value = dense<[{perms}]> : {kind}")
+    held = _constant(draft, kind, f"[{perms}]")
     new = ("tosa.transpose", [x], f"perms = array<i32: {perms}>")
     return draft.add_both(new, ("tosa.transpose", [x, held], ""), x.type.sized([x.type.sizes[k] for k in order]))
 
@@ -210,7 +214,7 @@ def _matmul(draft: Draft) -> Value:
     columns = draft.pick((2, 1, 3))
     b = draft.like(a.type.sized([a.type.sizes[0], a.type.sizes[2], columns]))
     kind = f"tensor<1x{a.type.element}>"
-    point = draft.hidden("tosa.const", kind, f"values = dense<0.0> : {kind}", f"value = dense<0.0> : {kind}")
+    point = _constant(draft, kind, "0.0")
     result = a.type.sized([a.type.sizes[0], a.type.sizes[1], columns])
     return draft.add_both(("tosa.matmul", [a, b, point, point], ""), ("tosa.matmul", [a, b], ""), result)
 

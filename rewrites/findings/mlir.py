@@ -1,0 +1,118 @@
+"""MLIR: passes of ``mlir-opt`` that change what a program means, on programs that a campaign has made small.
+
+Each finding has the program before and after the pass, as the pass gave it; the pair is evaluated, and a repaired pair
+proved, on every call.  No ``mlir-opt`` is needed: that a release gives this program is a test where it is installed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from chc.translation.refine import Options, refines
+from ir_semantics.mlir import ir
+from ir_semantics.mlir.reader import read
+from smt_encodings.claims import Status
+from smt_encodings.discharge import Discharger
+
+from .finding import Finding, require
+
+_RELEASES = "19.1.7 and 22.1.8"
+
+
+@dataclass(frozen=True)
+class WrongStep:
+    """A program before and after a pass, in the generic form: one function.
+
+    ``repair`` are texts of the program after it, and what must stand in their place for the pair to be PROVED.
+    ``classified`` says whether it is a fault of the pass, a licence of MLIR, or our reading, and why.
+    """
+
+    name: str
+    title: str
+    passes: str
+    claim: str
+    before: str
+    after: str
+    repair: tuple[str, str]
+    holds: str
+    classified: str
+    limits: str
+
+
+def found(step: WrongStep) -> Finding:
+    """The finding, once its pair is REFUTED and its repaired pair PROVED."""
+    pair = refines(_function(step.before), _function(step.after), Options(), Discharger())
+    require(pair.status is Status.REFUTED, f"{step.name}: the pair must be REFUTED, not {pair.status.value}")
+    old, new = step.repair
+    require(old in step.after, f"{step.name}: the repair must be of the program")
+    repaired = refines(_function(step.before), _function(step.after.replace(old, new)), Options(), Discharger())
+    require(repaired.status is Status.PROVED, f"{step.name}: the repaired pair must be PROVED, not {repaired.reason}")
+    return Finding(
+        name=step.name,
+        title=step.title,
+        claim=step.claim,
+        method=f"`ilaverify campaign mlir_passes` draws programs, runs {step.passes} of mlir-opt {_RELEASES} on them, "
+        "compares each function with what it was, and shrinks; here the pair is evaluated again.",
+        counterexample=pair.reason,
+        evidence=(
+            "Before the pass, in the generic form:",
+            f"```mlir\n{step.before.strip()}\n```",
+            "After it:",
+            f"```mlir\n{step.after.strip()}\n```",
+        ),
+        holds=step.holds,
+        status=f"REFUTED, evaluated on the inputs; repaired form PROVED by z3 and cvc5. {step.classified}",
+        limits=step.limits,
+    )
+
+
+def _function(text: str) -> ir.Operation:
+    (function,) = read(text).symbols()
+    return function
+
+
+MAX_POOL = WrongStep(
+    name="mlir_max_pool",
+    title="MLIR: max pooling of minus infinities is the lowest finite number after its lowering",
+    passes="`tosa-to-linalg-named`",
+    claim="`tosa-to-linalg-named` keeps the value of `tosa.max_pool2d`",
+    before="""
+"func.func"() <{function_type = (tensor<1x1x1x1xf32>) -> tensor<1x1x1x1xf32>, sym_name = "f"}> ({
+^bb0(%x: tensor<1x1x1x1xf32>):
+  %r = "tosa.max_pool2d"(%x) <{kernel = array<i64: 1, 1>, pad = array<i64: 0, 0, 0, 0>, stride = array<i64: 1, 1>}>
+    : (tensor<1x1x1x1xf32>) -> tensor<1x1x1x1xf32>
+  "func.return"(%r) : (tensor<1x1x1x1xf32>) -> ()
+}) : () -> ()
+""",
+    after="""
+"func.func"() <{function_type = (tensor<1x1x1x1xf32>) -> tensor<1x1x1x1xf32>, sym_name = "f"}> ({
+^bb0(%x: tensor<1x1x1x1xf32>):
+  %lowest = "arith.constant"() <{value = -3.40282347E+38 : f32}> : () -> f32
+  %empty = "tensor.empty"() : () -> tensor<1x1x1x1xf32>
+  %start = "linalg.fill"(%lowest, %empty) <{operandSegmentSizes = array<i32: 1, 1>}> ({
+  ^bb0(%a: f32, %b: f32):
+    "linalg.yield"(%a) : (f32) -> ()
+  }) : (f32, tensor<1x1x1x1xf32>) -> tensor<1x1x1x1xf32>
+  %window = "tensor.empty"() : () -> tensor<1x1xf32>
+  %r = "linalg.pooling_nhwc_max"(%x, %window, %start) <{dilations = dense<1> : vector<2xi64>,
+    operandSegmentSizes = array<i32: 2, 1>, strides = dense<1> : vector<2xi64>}> ({
+  ^bb0(%a: f32, %w: f32, %m: f32):
+    %larger = "arith.maximumf"(%m, %a) <{fastmath = #arith.fastmath<none>}> : (f32, f32) -> f32
+    "linalg.yield"(%larger) : (f32) -> ()
+  }) : (tensor<1x1x1x1xf32>, tensor<1x1xf32>, tensor<1x1x1x1xf32>) -> tensor<1x1x1x1xf32>
+  "func.return"(%r) : (tensor<1x1x1x1xf32>) -> ()
+}) : () -> ()
+""",
+    repair=("-3.40282347E+38", "0xFF800000"),
+    holds="with the maximum started at minus infinity the pair is proved",
+    classified="Fault or reading: it is a fault if the operator is the maximum of its window, as we read it. The pass "
+    "starts with the lowest finite number of the type.",
+    limits="models without infinities in what they pool never show it. A reading in which the operator starts at "
+    "the lowest finite number makes the lowering right, and the operator something else than a maximum.",
+)
+
+STEPS = (MAX_POOL,)
+FINDERS: dict[str, Callable[[], Finding]] = {step.name: partial(found, step) for step in STEPS}
+"""The functions that find them, by name."""
