@@ -134,8 +134,8 @@ class Draft:
         return self.draw(st.sampled_from(list(options)))  # type: ignore[return-value]
 
     def whole(self, low: int, high: int) -> int:
-        """A whole number."""
-        return self.draw(st.integers(low, high))  # type: ignore[return-value]
+        """A whole number; ``low`` where ``high`` is smaller, as of a dimension without elements."""
+        return self.draw(st.integers(low, max(low, high)))  # type: ignore[return-value]
 
     # -- values --------------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ def _tensor(draft: Draft, rank: int | None = None, elements: Sequence[str] = _EL
     """Some tensor of at least one dimension whose elements TOSA has."""
 
     def suits(t: Type) -> bool:
-        return bool(t.sizes) and rank in (None, len(t.sizes)) and t.element in elements
+        return bool(t.sizes) and 0 not in t.sizes and rank in (None, len(t.sizes)) and t.element in elements
 
     return draft.some(suits, lambda: draft.tensor_type(rank or draft.pick((2, 1, 3)), draft.pick(elements)))
 
@@ -194,7 +194,7 @@ def _max_pool(draft: Draft) -> Value:
     kinds = ("f32", "f16", "i8")
 
     def suits(t: Type) -> bool:
-        return len(t.sizes) == 4 and t.element in kinds and None not in t.sizes[1:3]
+        return len(t.sizes) == 4 and t.element in kinds and None not in t.sizes[1:3] and 0 not in t.sizes
 
     def drawn() -> Type:
         return Type(draft.pick(kinds), (1, draft.pick((2, 1, 3)), draft.pick((2, 1, 3)), draft.pick((1, 2))))

@@ -360,3 +360,22 @@ def test_modes_of_nan_are_known_ones() -> None:
     reduced = op("tosa.reduce_max", "%a", f"({single}) -> {single}", mode)
     program = function(f"%a: {single}", single, f"%0 = {reduced}", "%0")
     assert status(program, program) is Status.UNKNOWN
+
+
+@pytest.mark.parametrize("mode", ["PROPAGATE", "IGNORE"])
+def test_modes_of_nan_change_no_integer(mode: str) -> None:
+    row, single, stated = "tensor<1x2xi32>", "tensor<1x1xi32>", f"nan_mode = #tosa.nan_mode<{mode}>"
+    larger = function(
+        f"%a: {single}, %b: {single}", single,
+        f"%0 = {op('tosa.maximum', '%a, %b', f'({single}, {single}) -> {single}', stated)}", "%0",
+    )  # fmt: skip
+    for name, expected in (("maxsi", Status.PROVED), ("minsi", Status.REFUTED)):
+        plain = function(
+            f"%a: {single}, %b: {single}", single,
+            f"%0 = {op(f'arith.{name}', '%a, %b', f'({single}, {single}) -> {single}')}", "%0",
+        )  # fmt: skip
+        assert status(larger, plain) is expected
+    reduced = op("tosa.reduce_max", "%a", f"({row}) -> {single}", f"axis = 1 : i32, {stated}")
+    bare = op("tosa.reduce_max", "%a", f"({row}) -> {single}", "axis = 1 : i32")
+    programs = [function(f"%a: {row}", single, f"%0 = {line}", "%0") for line in (reduced, bare)]
+    assert status(*programs) is Status.PROVED

@@ -91,6 +91,7 @@ def extreme(op: str) -> ScalarRule:
 def extreme_of(call: Call, op: str, a: Term, b: Term) -> Term:
     """As :func:`extreme`."""
     if a.kind.family != "float":
+        ignores_nan(call)  # known, and of no effect on integers
         return apply(op, a, b)
     call.scope.notes["TOSA takes -0.0 for less than +0.0"] = None
     return apply({"maximum": "maxnum", "minimum": "minnum"}[op] if ignores_nan(call) else op, a, b)

@@ -102,6 +102,8 @@ def _reduction(call: Call, combine: str, kind: Format) -> tuple[Term, Callable[[
                 "and" if combine == "all" else "or", a, b
             )
         case "maximum" | "minimum":
+            if kind.family != "float":
+                ignores_nan(call)  # known, and of no effect on integers
             return _end(call, kind, combine), lambda a, b: extreme_of(call, combine, a, b)
     raise call.fail(f"a reduction of values of the format {kind} has no meaning here")
 
