@@ -87,7 +87,7 @@ class Result:
 
 def converters_for(names: Sequence[str]) -> tuple[Converter, ...]:
     """The programs ``mlir-opt`` of these names, or the one that is found; raises UsageError where there is none."""
-    found = tuple(converter_for(name) for name in names) or (converter_for(None),)
+    found = tuple(converter_for(name, NAME) for name in names or (None,))
     try:
         releases = [converter.release for converter in found]
     except ConverterError as error:

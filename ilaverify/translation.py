@@ -140,7 +140,7 @@ def passes_of(text: str) -> list[tuple[str, str]]:
     return passes
 
 
-def converter_for(mlir_opt: str | None) -> Converter:
+def converter_for(mlir_opt: str | None, needed_by: str = "--passes") -> Converter:
     """The ``mlir-opt`` that runs passes; raises UsageError where there is none."""
     try:
         converter = find_converter(mlir_opt)
@@ -148,8 +148,8 @@ def converter_for(mlir_opt: str | None) -> Converter:
         raise UsageError(str(error)) from error
     if converter is None:
         raise UsageError(
-            "--passes needs an mlir-opt, and none was found; install one (Debian: mlir-19-tools or mlir-22-tools; pip: "
-            "ilaverify[mlir]), or name it with --mlir-opt"
+            f"{needed_by} needs an mlir-opt, and none was found; install one (Debian: mlir-19-tools or mlir-22-tools; "
+            "pip: ilaverify[mlir]), or name it with --mlir-opt"
         )
     return converter
 

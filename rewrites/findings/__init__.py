@@ -1,4 +1,4 @@
-"""Faults and surprises of published accelerators, each found by search on every call.
+"""Faults and surprises of published accelerators and compilers, each found by search, or evaluated, on every call.
 
 A finding is not a list of known constants: its function puts a claim to the solvers, or has Hypothesis look for a
 program, and returns the finding, with a counterexample that the interpreter has replayed.  ``python -m
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from . import flexasr_numbers, flexasr_programs, hlscnn, vta
+from . import flexasr_numbers, flexasr_programs, hlscnn, mlir, vta
 from .finding import Finding, NotFound, section, updated
 
 __all__ = ["FINDERS", "Finding", "NotFound", "find_all", "section", "updated"]
@@ -26,6 +26,7 @@ FINDERS: dict[str, Callable[[], Finding]] = {
     "hlscnn_border": hlscnn.borders,
     "hlscnn_faults": hlscnn.faults,
     **vta.FINDERS,
+    **mlir.FINDERS,
 }
 """The functions that find them, by name."""
 

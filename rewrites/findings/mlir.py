@@ -113,6 +113,46 @@ MAX_POOL = WrongStep(
     "the lowest finite number makes the lowering right, and the operator something else than a maximum.",
 )
 
-STEPS = (MAX_POOL,)
+REDUCTIONS = WrongStep(
+    name="mlir_reduce_max",
+    title="MLIR: the largest of minus infinities is the lowest finite number after its lowering",
+    passes="`tosa-to-linalg`",
+    claim="`tosa-to-linalg` keeps the value of `tosa.reduce_max`",
+    before="""
+"func.func"() <{function_type = (tensor<2xf32>) -> tensor<1xf32>, sym_name = "f"}> ({
+^bb0(%x: tensor<2xf32>):
+  %r = "tosa.reduce_max"(%x) <{axis = 0 : i32}> : (tensor<2xf32>) -> tensor<1xf32>
+  "func.return"(%r) : (tensor<1xf32>) -> ()
+}) : () -> ()
+""",
+    after="""
+"func.func"() <{function_type = (tensor<2xf32>) -> tensor<1xf32>, sym_name = "f"}> ({
+^bb0(%x: tensor<2xf32>):
+  %empty = "tensor.empty"() : () -> tensor<f32>
+  %lowest = "arith.constant"() <{value = -3.40282347E+38 : f32}> : () -> f32
+  %start = "linalg.fill"(%lowest, %empty) <{operandSegmentSizes = array<i32: 1, 1>}> ({
+  ^bb0(%a: f32, %b: f32):
+    "linalg.yield"(%a) : (f32) -> ()
+  }) : (f32, tensor<f32>) -> tensor<f32>
+  %m = "linalg.reduce"(%x, %start) <{dimensions = array<i64: 0>}> ({
+  ^bb0(%a: f32, %b: f32):
+    %larger = "arith.maximumf"(%a, %b) <{fastmath = #arith.fastmath<none>}> : (f32, f32) -> f32
+    "linalg.yield"(%larger) : (f32) -> ()
+  }) : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
+  %r = "tensor.expand_shape"(%m) <{reassociation = [], static_output_shape = array<i64: 1>}>
+    : (tensor<f32>) -> tensor<1xf32>
+  "func.return"(%r) : (tensor<1xf32>) -> ()
+}) : () -> ()
+""",
+    repair=("-3.40282347E+38", "0xFF800000"),
+    holds="with the maximum started at minus infinity the pair is proved",
+    classified="Fault or reading: it is a fault if the operator is the maximum of its elements, as we read it. The "
+    "pass starts with the lowest finite number of the type.",
+    limits="data without infinities never show it. A reading in which the operator starts at the lowest finite number "
+    "makes the lowering right, and the largest of two numbers none of them. The campaign refutes "
+    "`tosa.reduce_min` likewise, whose lowering starts at the largest finite number.",
+)
+
+STEPS = (MAX_POOL, REDUCTIONS)
 FINDERS: dict[str, Callable[[], Finding]] = {step.name: partial(found, step) for step in STEPS}
 """The functions that find them, by name."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -18,12 +17,13 @@ from ir_semantics.mlir.semantics.program import Reading
 from ir_semantics.mlir.semantics.values import NotCovered
 from rewrites.campaigns.mlir.drawing import Example, drawn, smallest
 from rewrites.campaigns.mlir.passes import PIPELINES, Outcome, is_new, outcomes
-from rewrites.campaigns.mlir.programs import MAKERS
-from rewrites.findings.mlir import STEPS
+from rewrites.findings.mlir import STEPS, WrongStep
 from smt_encodings.claims import Status
 
 needs_mlir_opt = pytest.mark.skipif(find_converter() is None, reason="there is no mlir-opt here that runs passes")
 
+SETTING = (80, 0, 4)
+"""Examples, seed, and pipelines to choose from."""
 FAKE = """#!{python}
 import sys
 if "--version" in sys.argv:
@@ -61,16 +61,20 @@ def fake(tmp_path_factory: pytest.TempPathFactory) -> Converter:
     return Converter(str(path))
 
 
-def test_the_same_examples_for_a_seed() -> None:
-    examples = drawn(20, 5, 4)
-    assert examples == drawn(20, 5, 4) and len(set(examples)) > 15
+@pytest.fixture(scope="module")
+def examples() -> list[Example]:
+    return drawn(*SETTING)
+
+
+def test_the_same_examples_for_a_seed(examples: list[Example]) -> None:
+    assert examples == drawn(*SETTING) and len(set(examples)) > 60
     assert all(0 <= k < 4 for example in examples for k in example.pipelines)
 
 
-def test_drawn_programs_have_a_meaning_in_both_forms_of_tosa() -> None:
-    """Both texts are read, and nearly all functions have a meaning; every operation is drawn at some time."""
+def test_drawn_programs_have_a_meaning_in_both_forms_of_tosa(examples: list[Example]) -> None:
+    """Both texts are read, and nearly all functions have a meaning; many operators are drawn."""
     seen, covered = Counter[str](), Counter[bool]()
-    for example in drawn(120, 0, 1):
+    for example in examples:
         for new in (True, False):
             for function in read(example.program.text(new=new)).symbols():
                 seen.update(o.name for o in function.regions[0].blocks[0].operations)
@@ -81,10 +85,7 @@ def test_drawn_programs_have_a_meaning_in_both_forms_of_tosa() -> None:
                 except NotCovered:
                     covered[False] += 1
     assert covered[True] > 9 * covered[False]
-    named = {name.partition(" ")[2] for name in MAKERS if name.startswith("tosa ")} - {"binary", "unary"}
-    for name in named - {"max_pool", "reduce"}:
-        assert seen[f"tosa.{name}"], name
-    assert seen["tosa.max_pool2d"] and seen["linalg.generic"] and seen["linalg.matmul"] and seen["tensor.pad"]
+    assert len(seen) > 45 and {name.partition(".")[0] for name in seen} >= {"arith", "linalg", "math", "tensor", "tosa"}
 
 
 def verdicts(fake: Converter, *passes: str) -> list[Outcome]:
@@ -103,15 +104,14 @@ def test_what_becomes_of_a_pass(fake: Converter) -> None:
     assert is_new("mlir-opt 22.1.8") and not is_new("mlir-opt 19.1.7")
 
 
-def test_failures_are_made_smaller() -> None:
+def test_failures_are_made_smaller(examples: list[Example]) -> None:
     """The smallest program with a reversal, from the first one that has one among other things."""
-    setting = (25, 3, 4)
 
     def reverses(example: Example) -> bool:
         return '"tosa.reverse"' in example.program.text(new=True)
 
-    first = next(e for e in drawn(*setting) if reverses(e))
-    least = smallest(first, setting, reverses)
+    first = next(e for e in examples if reverses(e))
+    least = smallest(first, SETTING, reverses)
     assert reverses(least) and least.pipelines == (0,)
     (function,) = least.program.functions
     assert len(function.lines) <= 2 and len(least.program.text(new=True)) < len(first.program.text(new=True))
@@ -119,18 +119,17 @@ def test_failures_are_made_smaller() -> None:
 
 @needs_mlir_opt
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.name)
-def test_the_pass_of_a_finding_gives_what_the_finding_says(step: object, tmp_path: Path) -> None:
-    """By the mlir-opt that is here, which may be repaired by now: then the step is no longer REFUTED."""
+def test_the_pass_of_a_finding_gives_what_the_finding_says(step: WrongStep) -> None:
+    """Where the mlir-opt that is here is one of those that the finding names; others may be repaired."""
     converter = find_converter()
     assert converter is not None
-    before = converter.generic(step.before)  # type: ignore[attr-defined]
-    after = converter.generic(before.text, step.passes.strip("`"))  # type: ignore[attr-defined]
-    (source,), (target,) = before.module.symbols(), after.module.symbols()
-    verdict = refines(source, target, Options())
-    if converter.release in ("mlir-opt 19.1.7", "mlir-opt 22.1.8"):
-        assert verdict.status is Status.REFUTED
-    else:
-        assert verdict.status in (Status.REFUTED, Status.PROVED)
+    if converter.release not in ("mlir-opt 19.1.7", "mlir-opt 22.1.8"):
+        pytest.skip(f"the finding is of other releases than {converter.release}")
+    before = converter.generic(step.before)
+    after = converter.generic(before.text, step.passes.strip("`"))
+    (source,), (target,), (stated,) = before.module.symbols(), after.module.symbols(), read(step.after).symbols()
+    assert refines(source, target, Options()).status is Status.REFUTED
+    assert refines(target, stated, Options()).status is refines(stated, target, Options()).status is Status.PROVED
 
 
 def test_pipelines_are_lists_of_passes() -> None:
