@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from hypothesis import strategies as st
 
@@ -22,26 +23,20 @@ def _operation(draw: st.DrawFn, draft: Draft, names: Sequence[str]) -> Value:
 
 
 @st.composite
-def functions(draw: st.DrawFn, name: str) -> Function:
+def functions(draw: st.DrawFn) -> Function:
     """A function; what no operation uses stays, for passes to remove."""
     draft = Draft(draw)
     names = draft.pick(_DIALECTS)
-    last = draw(_operation(draft, names))
-    for _ in range(1, MOST_OPERATIONS):
-        if not draw(st.integers(0, 3)):
-            break
-        last = draw(_operation(draft, names))
+    last = draw(st.lists(_operation(draft, names), min_size=1, max_size=MOST_OPERATIONS))[-1]
     draft.draw = draw
     more = [v for v in draft.values if v not in draft.arguments and v != last and v.type.is_tensor]
     two = bool(more) and draft.whole(0, 2) == 2
     results = [last, draft.pick(more)] if two else [last]
-    return Function(name, tuple(draft.arguments), tuple(draft.lines), tuple(results))
+    return Function("f", tuple(draft.arguments), tuple(draft.lines), tuple(results))
 
 
 @st.composite
 def programs(draw: st.DrawFn) -> Program:
     """A program of some functions."""
-    drawn = [draw(functions("f0"))]
-    while len(drawn) < MOST_FUNCTIONS and draw(st.booleans()):
-        drawn.append(draw(functions(f"f{len(drawn)}")))
-    return Program(tuple(drawn))
+    drawn = draw(st.lists(functions(), min_size=1, max_size=MOST_FUNCTIONS))
+    return Program(tuple(replace(f, name=f"f{k}") for k, f in enumerate(drawn)))

@@ -105,14 +105,14 @@ def test_what_becomes_of_a_pass(fake: Converter) -> None:
 
 
 def test_failures_are_made_smaller(examples: list[Example]) -> None:
-    """The smallest program with a reversal, from the first one that has one among other things."""
+    """The smallest program with a tile, from the first one that has one."""
 
-    def reverses(example: Example) -> bool:
-        return '"tosa.reverse"' in example.program.text(new=True)
+    def tiles(example: Example) -> bool:
+        return '"tosa.tile"' in example.program.text(new=True)
 
-    first = next(e for e in examples if reverses(e))
-    least = smallest(first, SETTING, reverses)
-    assert reverses(least) and least.pipelines == (0,)
+    first = next(e for e in examples if tiles(e))
+    least = smallest(first, SETTING, tiles)
+    assert tiles(least) and least.pipelines == (0,)
     (function,) = least.program.functions
     assert len(function.lines) <= 2 and len(least.program.text(new=True)) < len(first.program.text(new=True))
 
