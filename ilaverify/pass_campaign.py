@@ -110,7 +110,7 @@ def run(request: Request, progress: Callable[[int], None] = lambda done: None) -
     from rewrites.campaigns.mlir.drawing import drawn
 
     examples = drawn(request.examples, request.seed, len(request.pipelines))
-    result = Result()
+    result, explained = Result(), 0
     failed: list[tuple[Example, Converter, Outcome]] = []
     try:
         for example, converter, found in _measured(request, examples):
@@ -118,12 +118,12 @@ def run(request: Request, progress: Callable[[int], None] = lambda done: None) -
             failed += [(example, converter, o) for o in found if o.verdict in FAILURES]
             result.programs += converter is request.converters[-1]
             progress(result.programs)
-        for example, converter, outcome in failed:
-            _explain(request, result, (example, converter, outcome))
+        for each in failed:
+            _explain(request, result, each)
+            explained += 1
     except KeyboardInterrupt:
         result.interrupted = True
-        known = [f.outcome for f in result.failures]
-        result.failures += [Failure(o) for _, _, o in failed if not any(Failure(k).is_like(o) for k in known)]
+        result.failures += [Failure(outcome) for _, _, outcome in failed[explained:]]
     return result
 
 
