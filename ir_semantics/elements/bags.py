@@ -8,7 +8,7 @@ starts with is a summand of its own, once for each time that the fold is made.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -20,8 +20,11 @@ from .binders import array, opened_fold, outside_binders, rebuilt, substitute
 from .operators import apply, both, inside, negation
 from .terms import Term, constant, integer_value, is_false, is_true, literal, number, truth, variable_of
 
-OPERATORS = ("add", "mul", "maximum", "minimum", "maxnum", "minnum", "bit_and", "bit_or", "bit_xor")
-"""Operators that may be associative and commutative; whether one is, in a format, is a question of its own."""
+OPERATORS: Mapping[str, tuple[str, ...]] = {
+    "integer": ("add", "mul", "maximum", "minimum", "bit_and", "bit_or", "bit_xor"),
+    "float": ("add", "maximum", "minimum", "maxnum", "minnum"),
+}
+"""By families of formats, operators that may be associative and commutative; whether one is, is a question of its own."""
 MOST_SUMMANDS = 20_000
 """Bags of more summands are not written out."""
 
@@ -43,7 +46,7 @@ class Operator:
 def _unit(name: str, kind: Format) -> Literal | None:
     units: dict[str, Literal]
     if kind.family == "float":
-        units = {"maximum": float("-inf"), "minimum": float("inf"), "add": -0.0, "mul": Fraction(1)}
+        units = {"maximum": float("-inf"), "minimum": float("inf"), "add": -0.0}
         return units.get(name)
     width, is_signed = int(kind.parameters[0]), kind.parameters[1] == "signed"
     low = Fraction(-(1 << (width - 1)) if is_signed else 0)
@@ -103,9 +106,9 @@ class Family:
 
 def operator_of(term: Term) -> Operator | None:
     """The operator by which a term combines; None where it does not."""
-    if term.kind.family not in ("float", "integer"):
+    if term.kind.family not in OPERATORS:
         return None
-    if term.op in OPERATORS:
+    if term.op in OPERATORS[term.kind.family]:
         return Operator(term.op, term.kind)
     if term.op == "fold":
         opened = opened_fold(term)
@@ -123,7 +126,7 @@ def _operators(step: Term) -> Iterator[Operator]:
             yield from _operators(arm)
     elif step.op == "fold":
         yield from _operators(opened_fold(step).step)
-    elif step.op in OPERATORS:
+    elif step.op in OPERATORS[step.kind.family]:
         yield Operator(step.op, step.kind)
 
 
