@@ -24,7 +24,7 @@ OPERATORS: Mapping[str, tuple[str, ...]] = {
     "integer": ("add", "mul", "maximum", "minimum", "bit_and", "bit_or", "bit_xor"),
     "float": ("add", "maximum", "minimum", "maxnum", "minnum"),
 }
-"""By families of formats, operators that may be associative and commutative; whether one is, is a question of its own."""
+"""By families of formats: operators that may be associative and commutative; whether one is, is asked."""
 MOST_SUMMANDS = 20_000
 """Bags of more summands are not written out."""
 

@@ -205,3 +205,57 @@ def test_padding_that_changes_nothing() -> None:
     assert status(plain, padded("i32", "padded", "1")) is Status.REFUTED
     assert status(floats, padded("f32", "blocks", "-0.0"), ANY_ORDER) is Status.PROVED
     assert status(floats, padded("f32", "padded", "0.0"), ANY_ORDER) is Status.UNKNOWN
+
+
+VECTOR = ["(k) -> (k)", "(k) -> ()"]
+
+
+def joined(element: str, way: str, *sizes: object) -> ir.Operation:
+    """The sum over two vectors that are joined, or over one after the other."""
+    p = Program(element)
+    a, b, c = p.argument(sizes[0]), p.argument(sizes[1]), p.argument()
+    match way:
+        case "apart":
+            return p.done(p.loops(VECTOR, "r", a, p.loops(VECTOR, "r", b, c)))
+        case "first twice":
+            return p.done(p.loops(VECTOR, "r", a, p.loops(VECTOR, "r", a, c)))
+    to = tensor(element, "?" if "?" in sizes else sum(map(int, map(str, sizes))))
+    whole = p.line(op("tensor.concat", f"{a}, {b}", f"({p.types[a]}, {p.types[b]}) -> {to}", "dim = 0 : i64"), to)
+    return p.done(p.loops(VECTOR, "r", p.reverse(whole, 0) if way == "reversed" else whole, c))
+
+
+def halves(element: str, way: str) -> ir.Operation:
+    """The sum over a vector, or over its halves, of which the second one may be longer by one."""
+    p = Program(element)
+    a, c = p.argument("?"), p.argument()
+    if way == "whole":
+        return p.done(p.loops(VECTOR, "r", a, c))
+    size = p.size(a, 0)
+    zero, two = (p.line(constant(n, "index"), "index") for n in ("0", "2"))
+    half = p.line(op("arith.floordivsi", f"{size}, {two}", "(index, index) -> index"), "index")
+    rest = p.line(op("arith.subi", f"{size}, {half}", "(index, index) -> index"), "index")
+    to = p.types[a]
+    attributes = (
+        f"static_offsets = array<i64: {DYNAMIC}>, static_sizes = array<i64: {DYNAMIC}>, "
+        "static_strides = array<i64: 1>, operandSegmentSizes = array<i32: 1, 1, 1, 0>"
+    )
+    parts = ((zero, half if way == "halves" else rest), (half, rest if way != "last left out" else half))
+    for start, length in parts:
+        part = p.line(
+            op("tensor.extract_slice", f"{a}, {start}, {length}", f"({to}, index, index) -> {to}", attributes), to
+        )
+        c = p.loops(VECTOR, "r", part, c)
+    return p.done(c)
+
+
+@pytest.mark.parametrize(("element", "options"), [("i32", None), ("f32", ANY_ORDER)])
+def test_sums_of_several_parts(element: str, options: Options | None) -> None:
+    for sizes in (("?", "?"), (50, 60)):
+        for way in ("joined", "reversed"):
+            assert status(joined(element, way, *sizes), joined(element, "apart", *sizes), options) is Status.PROVED
+    assert (
+        status(joined(element, "joined", "?", "?"), joined(element, "first twice", "?", "?"), options) is Status.REFUTED
+    )
+    assert status(halves(element, "whole"), halves(element, "halves"), options) is Status.PROVED
+    assert status(halves(element, "whole"), halves(element, "overlapping"), options) is Status.REFUTED
+    assert status(halves(element, "whole"), halves(element, "last left out"), options) is Status.REFUTED
