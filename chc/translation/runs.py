@@ -349,6 +349,8 @@ class Runs:
         pools = {k: self._pool(k) for k in self._formats()}
         sizes = [_symbol(t) for t in self.arguments.sizes]
         wholes = sorted(n for n in self._sizes() if 0 <= n <= 40)
+        # bounds that many numbers must keep together are kept by small ones
+        many = sum(t.kind == INTEGERS and t not in self.arguments.likely for t in self.arguments.scalars) > 3
         for run in count():
             symbols: dict[Symbol, Value] = {}
             inputs = Inputs(
@@ -356,9 +358,10 @@ class Runs:
             )
             for each in sizes:
                 symbols[each] = draw.choice(wholes[:8] if draw.random() < 0.7 else wholes)
+            is_small = many and draw.random() < 0.5
             for term in self.arguments.scalars:
                 few = self.arguments.likely.get(term)
-                if few is None and term.kind == INTEGERS and draw.random() < 0.6:
+                if few is None and term.kind == INTEGERS and (is_small or draw.random() < 0.6):
                     few = (0, 1, 2, 3)
                 symbols[_symbol(term)] = inputs.value(term.kind) if few is None else draw.choice(few)
             self._solve(symbols, sizes)

@@ -302,3 +302,23 @@ def test_that_types_share_no_memory_stands_with_the_claim_where_one_is_read_alon
     outcome = verdict(function(arguments, "i32", store, load, "%0"), function(arguments, "i32", load, store, "%0"))
     assert outcome.status is Status.PROVED
     assert "buffers of elements of different types share no memory" in outcome.claim.assumptions
+
+
+def test_bounds_that_many_numbers_must_keep_together_are_met_in_runs() -> None:
+    square, part = "memref<?x?xf32>", "memref<?x?xf32, strided<[?, 1], offset: ?>>"
+    buffer = f"%a = {op('bufferization.to_buffer', '%t', f'(tensor<?x?xf32>) -> {square}')}"
+    dynamic = f"array<i64: {-(1 << 63)}, {-(1 << 63)}>"
+    sizes = f"operandSegmentSizes = array<i32: 1, 2, 2, 0>, static_offsets = {dynamic}, static_sizes = {dynamic}, "
+    sizes += "static_strides = array<i64: 1, 1>"
+    types = f"({square}, index, index, index, index) -> {part}"
+    view = f"%s = {op('memref.subview', '%a, %y, %x, %rows, %columns', types, sizes)}"
+    arguments = "%t: tensor<?x?xf32>, " + ", ".join(f"%{n}: index" for n in ("y", "x", "rows", "columns", "i", "j"))
+    source = function(arguments, "f32", buffer, view, load("%0", "%s", "%i, %j", part), "%0")
+    places = [
+        f"%{n} = {op('arith.addi', pair, '(index, index) -> index')}" for n, pair in (("r", "%y, %i"), ("c", "%x, %j"))
+    ]
+    right, wrong = (
+        function(arguments, "f32", buffer, *places, load("%0", "%a", at, square), "%0") for at in ("%r, %c", "%c, %r")
+    )
+    assert status(source, right) is Status.PROVED
+    assert status(source, wrong) is Status.REFUTED
