@@ -35,6 +35,7 @@ from smt_encodings.discharge import Discharger, NotDischarged
 from smt_encodings.interpretations import CannotInterpret
 
 from .encode import question
+from .products import products
 
 FEW = 64
 """A condition of at most so many tuples is used of all of them."""
@@ -84,9 +85,15 @@ class Prover:
         """Whether a goal follows; ``at`` are tuples of values for which conditions of every tuple are used."""
         known = list(conjuncts(hypotheses))
         goals = [g for g in conjuncts([goal]) if g not in known]
-        plain = [g for g in goals if g.op != "every"]
+        plain = []
         for each in goals:
-            if each.op == "every":
+            others, whole = _unless(each)
+            if whole is not None:
+                if not self.follows(meaning, [*known, *others], whole, at, ladder):
+                    return False
+            elif each.op != "every":
+                plain.append(each)
+            else:
                 variables, extents, condition = opened_every(each)
                 ranges = [inside(v, e) for v, e in zip(variables, extents, strict=True)]
                 if not self.follows(meaning, [*known, *ranges], condition, [*at, variables], ladder):
@@ -99,6 +106,7 @@ class Prover:
         if self.floats_are_symbols:
             goal = self._sorted(goal)
         known = [*hypotheses, *_instances(hypotheses, goal, at)]
+        known += [] if _has_data(goal) else products(known, goal)
         if self._asked(meaning, [*known, *_laws([*known, goal])], goal, {}, ladder[:1]):
             return True
         goal = self._reductions(meaning, at).replaced(goal, hypotheses)
@@ -303,6 +311,13 @@ class Prover:
         self.discharger.obligations += own.obligations
         self.assumptions |= dict.fromkeys(asked.assumptions)
         return True
+
+
+def _unless(goal: Term) -> tuple[list[Term], Term | None]:
+    """A goal that says *one of these does not hold, or all tuples have a property*: these, and the property."""
+    parts = list(conjuncts([negation(goal)])) if goal.op == "not" else []
+    wholes = [p for p in parts if p.op == "not" and p.args[0].op == "every"]
+    return ([p for p in parts if p is not wholes[0]], wholes[0].args[0]) if wholes else ([], None)
 
 
 def _has_data(goal: Term) -> bool:

@@ -9,7 +9,8 @@ from itertools import product
 from math import prod
 
 from ir_semantics.elements.binders import unrolled
-from ir_semantics.elements.operators import at_most, both, either, equal, inside, negation, same
+from ir_semantics.elements.folds import Simplification
+from ir_semantics.elements.operators import at_most, both, conjuncts, either, equal, inside, negation, same
 from ir_semantics.elements.terms import Term, fresh, integer_value, is_true, new_terms, number, truth
 from ir_semantics.mlir import ir
 from ir_semantics.mlir.semantics.arguments import Arguments, arguments_of, barred_of, globals_of, require_usual_index
@@ -158,6 +159,7 @@ class _Attempt:
         self.options = options
         self.discharger = discharger
         self.prover = Prover(discharger, functions[0].symbol or "function", None, options.associative)
+        self.folds = Simplification()
         self.details: dict[str, object] = {}
         self.notes: dict[str, None] = {}
         self.arguments = Arguments()
@@ -186,6 +188,7 @@ class _Attempt:
             raise source.limits[0]
         order = (_ORDER,) if self.options.associative else ()
         self.notes = dict.fromkeys((*order, *self.options.reading.notes, *source.notes, *target.notes))
+        self.folds = Simplification(frozenset(conjuncts(self.arguments.facts)))
         self.search = Search(self.arguments, source, target, self.options.associative)
         return source, target
 
@@ -238,8 +241,29 @@ class _Attempt:
 
     # -- the proof -----------------------------------------------------------------------------------------
 
+    def _known(self, source: Meaning, target: Meaning) -> list[Term]:
+        """What may be used: facts, and that the source's behaviour is defined."""
+        stated = conjuncts([*self.arguments.facts, *source.facts, *target.facts, source.behaves])
+        return self.folds.all_of(stated)
+
+    def _unlike(self, source: Meaning, target: Meaning) -> str:
+        """Where it is not proved that the meanings are those of the programs; nothing where it is.
+
+        Of the source only what is required before may be used: what comes after has this meaning only then.
+        """
+        facts = [*self.arguments.facts, *source.facts, *target.facts]
+        for meaning, known in ((source, facts), (target, self._known(source, target))):
+            for each in meaning.provisos:
+                before = [r.condition for r in each.after] if meaning is source else []
+                text = f"{each.otherwise}"
+                if not self.prover.follows(text, self.folds.all_of([*known, *before]), self.folds.of(each.condition)):
+                    return text
+        return ""
+
     def _is_vacuous(self, source: Meaning, target: Meaning) -> bool:
-        known = [*self.arguments.facts, *source.facts, *target.facts, source.behaves]
+        if self._unlike(source, target):
+            return False
+        known = self._known(source, target)
         if self.prover.follows("the source's behaviour is never defined", known, truth(False), (), COARSE):
             return True
         types = signature(self.functions[0])[1]
@@ -264,14 +288,14 @@ class _Attempt:
         """Which of the target's operations is not proved to have defined behaviour."""
         for each in target.requirements:
             text = f"the target's {each.operator} at {each.position} is defined: {each.reason}"
-            if not self.prover.follows(text, known, each.condition, [each.at]):
+            if not self.prover.follows(text, known, self.folds.of(each.condition), [each.at]):
                 return text
         return ""
 
     def _unproved(self, source: Meaning, target: Meaning) -> str:
         """What could not be proved, in words; nothing where all is."""
-        known = [*self.arguments.facts, *source.facts, *target.facts, source.behaves]
-        unproved = self._undefined(known, target)
+        known = self._known(source, target)
+        unproved = self._unlike(source, target) or self._undefined(known, target)
         if unproved:
             return unproved
         for place, (a, b) in enumerate(zip(source.results, target.results, strict=True)):
@@ -308,13 +332,14 @@ class _Attempt:
         at = new_subscripts(len(a.shape))
         here = [*known, *(inside(i, n) for i, n in zip(at, a.shape, strict=True))]
         text = f"an arbitrary element of {name} is the same"
-        pair = a.at(at), b.at(at)
+        pair = self._simpler((a.at(at), b.at(at)))
         if self._equal(text, here, pair, at, COARSE) or self._enumerated(name, known, a, b):
             return ""
         return "" if not self.options.associative and self._element(text, here, pair, at) else text
 
     def _element(self, text: str, known: Sequence[Term], pair: tuple[Element, Element], at: Sequence[Term]) -> bool:
         """Whether an element that the source defines is the same in the target, also with folds written out."""
+        pair = self._simpler(pair)
         if self.options.associative:  # sums are written out then
             return self._equal(text, known, pair, at, COARSE)
         a, b = (Element(unrolled(e.value, UNROLLED), e.defined) for e in pair)
@@ -337,6 +362,11 @@ class _Attempt:
             return False
         return self.prover.follows(text, here, same(a.value, b.value), [at], ladder)
 
+    def _simpler(self, pair: tuple[Element, Element]) -> tuple[Element, Element]:
+        """The pair with simpler folds."""
+        a, b = (Element(self.folds.of(e.value), self.folds.of(e.defined)) for e in pair)
+        return a, b
+
     def _enumerated(self, name: str, known: Sequence[Term], a: Tensor, b: Tensor) -> bool:
         """Whether all elements of a result of few elements are the same, one by one."""
         sizes = [integer_value(n) for n in a.shape]
@@ -345,7 +375,7 @@ class _Attempt:
             return False
         goals = []
         for at in _places(shape):
-            one, other = a.at(at), b.at(at)
+            one, other = self._simpler((a.at(at), b.at(at)))
             alike = both(other.defined, same(unrolled(one.value, UNROLLED), unrolled(other.value, UNROLLED)))
             goals.append(either(negation(one.defined), alike))
         return self.prover.follows(f"each element of {name} is the same", known, both(*goals), (), COARSE)

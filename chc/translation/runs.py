@@ -240,8 +240,12 @@ class Runs:
         Raises NotInterpreted where something has no exact value.
         """
         evaluation = inputs.evaluation()
+        if not all(evaluation.truth(p.condition) for p in self.source.provisos):
+            raise NotInterpreted("buffers overlap of which a loop reads one and writes another")
         if not all(evaluation.truth(r.condition) for r in self.source.requirements):
             return None
+        if not all(evaluation.truth(p.condition) for p in self.target.provisos):
+            raise NotInterpreted("buffers overlap of which a loop reads one and writes another")
         broken = next((r for r in self.target.requirements if not evaluation.truth(r.condition)), None)
         if broken is not None:
             why = f"has undefined behaviour at {broken.position} ({broken.operator}: {broken.reason})"
@@ -403,6 +407,7 @@ class Runs:
 
     def _terms(self) -> list[Term]:
         roots = [r.condition for r in (*self.source.requirements, *self.target.requirements)]
+        roots += [p.condition for p in (*self.source.provisos, *self.target.provisos)]
         for place, (a, b) in enumerate(self._pairs):
             for x in (a, b):
                 if isinstance(x, Tensor):

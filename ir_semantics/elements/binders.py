@@ -56,6 +56,9 @@ def every(variables: Sequence[Term], extents: Sequence[Term], condition: Term) -
         return every([v for v, _ in left], [e for _, e in left], substitute(condition, ones))
     if condition.symbols.isdisjoint(variable_of(v) for v in variables):
         return either(*(equal(e, number(0)) for e in extents), condition)
+    if condition.op == "every" and all(e.symbols.isdisjoint(map(variable_of, variables)) for e in condition.args[:-1]):
+        inner, sizes, condition = opened_every(condition)
+        variables, extents = [*variables, *inner], [*extents, *sizes]
     own, body = _close([variable_of(v) for v in variables], condition)
     return make("every", (*extents, body), BOOLEAN, own)
 

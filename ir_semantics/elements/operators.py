@@ -173,8 +173,10 @@ def choose(condition: Term, yes: Term, no: Term) -> Term:
         return no
     if condition.op == "not":
         return choose(condition.args[0], no, yes)
-    if yes.kind == BOOLEAN and (literal(yes) is not None or literal(no) is not None):
-        return either(both(condition, yes), both(negation(condition), no))
+    if yes.kind == BOOLEAN and literal(yes) is not None:
+        return either(condition, no) if is_true(yes) else both(negation(condition), no)
+    if yes.kind == BOOLEAN and literal(no) is not None:
+        return either(negation(condition), yes) if is_true(no) else both(condition, yes)
     return make("select", (condition, yes, no), yes.kind)
 
 

@@ -1,4 +1,4 @@
-"""The operators of affine and shape on indices.  Source: the MLIR documentation of the dialects."""
+"""The operators of affine and shape on indices and elements.  Source: the MLIR documentation of the dialects."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from ir_semantics.elements.terms import Term, integer_value, is_true, number
 from ir_semantics.mlir.affine import AffineMap, Binary, Dimension, Expression, Symbol
 from ir_semantics.scalars.formats import INTEGERS
 
+from .buffers import loaded, stored
 from .integers import note_index
 from .loops import value_of
 from .program import Call, MeaningOfValue, Operator
@@ -17,20 +18,17 @@ from .tensor import identity
 from .values import Element, Tensor, combined, defined, static_shape
 
 
-def _results(call: Call) -> list[Element]:
-    """The results of the map for the operands."""
-    map_ = call.attribute("map")
-    if not isinstance(map_, AffineMap):
-        raise call.fail("the attribute map must be an affine map")
-    operands = [call.element(i) for i in range(len(call.operands))]
-    values, before = [e.value for e in operands], len(call.scope.requirements)
+def results_of(call: Call, map_: AffineMap, operands: Sequence[MeaningOfValue]) -> list[Element]:
+    """The results of a map for operands, dimensions before symbols."""
+    elements = [o for o in operands if isinstance(o, Element)]
+    values, before = [e.value for e in elements], len(call.scope.requirements)
     dimensions, symbols = values[: map_.dimensions], values[map_.dimensions :]
     note_index(call)
     used = {k for e in map_.results for k in _used(e, map_.dimensions)}
-    if not all(is_true(e.defined) for k, e in enumerate(operands) if k not in used):
+    if not all(is_true(e.defined) for k, e in enumerate(elements) if k not in used):
         raise call.fail("an operand that may be undefined, and that the map does not use, has no meaning here")
     results = [value_of(call, e, dimensions, symbols) for e in map_.results]
-    is_defined = both(*(e.defined for e in operands))
+    is_defined = both(*(e.defined for e in elements))
     if len(call.scope.requirements) > before and not is_true(is_defined):
         raise call.fail("a divisor that is no constant has no meaning here where operands may be undefined")
     return [Element(r, is_defined) for r in results]
@@ -48,19 +46,29 @@ def _used(expression: Expression, dimensions: int) -> set[int]:
     return set()
 
 
+def _results(call: Call, first: int = 0) -> list[Element]:
+    """The results of the attribute ``map`` for the operands from ``first`` on."""
+    map_ = call.attribute("map")
+    if not isinstance(map_, AffineMap):
+        raise call.fail("the attribute map must be an affine map")
+    return results_of(call, map_, [call.element(i) for i in range(first, len(call.operands))])
+
+
 def _apply(call: Call) -> Sequence[MeaningOfValue]:
     return _results(call)[:1]
 
 
-def _extreme(smallest: bool) -> Operator:
-    def meaning(call: Call) -> Sequence[MeaningOfValue]:
-        def better(a: Term, b: Term) -> Term:
-            return choose(at_most(a, b) if smallest else at_most(b, a), a, b)
+def extreme_of(results: Sequence[Element], is_smallest: bool) -> Element:
+    """The smallest or the largest one."""
 
-        results = _results(call)
-        return [combined(reduce(better, (r.value for r in results)), *results)]
+    def better(a: Term, b: Term) -> Term:
+        return choose(at_most(a, b) if is_smallest else at_most(b, a), a, b)
 
-    return meaning
+    return combined(reduce(better, (r.value for r in results)), *results)
+
+
+def _subscripts(call: Call, first: int) -> list[Term]:
+    return [call.used(e, "an index is used that is not defined") for e in _results(call, first)]
 
 
 def _shape_of(call: Call) -> Sequence[MeaningOfValue]:
@@ -80,8 +88,10 @@ def _shape_of(call: Call) -> Sequence[MeaningOfValue]:
 
 OPERATORS: Mapping[str, Operator] = {
     "affine.apply": _apply,
-    "affine.min": _extreme(True),
-    "affine.max": _extreme(False),
+    "affine.min": lambda call: [extreme_of(_results(call), True)],
+    "affine.max": lambda call: [extreme_of(_results(call), False)],
+    "affine.load": lambda call: [loaded(call, call.buffer(0), _subscripts(call, 1))],
+    "affine.store": lambda call: stored(call, call.element(0), call.buffer(1), _subscripts(call, 2)),
     "shape.shape_of": _shape_of,
     "shape.to_extent_tensor": identity,
 }

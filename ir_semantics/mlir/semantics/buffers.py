@@ -16,7 +16,7 @@ from ir_semantics.mlir import ir
 from .memory import Buffer, apart, row_major, same_view
 from .program import DYNAMIC, Call, MeaningOfValue, Operator
 from .tensor import Slice, digits, groups_of, inferred_sizes, linear, new_subscripts, product_of
-from .values import Tensor, defined
+from .values import Element, Tensor, defined
 
 
 def sizes_of(call: Call, dynamic: Sequence[MeaningOfValue], place: int = 0) -> tuple[Term, ...]:
@@ -59,17 +59,17 @@ def _subscripts(call: Call, first: int) -> list[Term]:
     return [call.size(i) for i in range(first, len(call.operands))]
 
 
-def _load(call: Call) -> Sequence[MeaningOfValue]:
-    buffer, at = call.buffer(0), _subscripts(call, 1)
+def loaded(call: Call, buffer: Buffer, at: Sequence[Term]) -> Element:
+    """An element of a buffer."""
     call.require(call.memory.accessible(buffer, at), "what is read must be inside of a block that is alive")
     element = call.memory.at(buffer, at)
     if not call.scope.reading.unwritten_reads:
         call.require(element.defined, "what is read must be written before", at)
-    return [element]
+    return element
 
 
-def _store(call: Call) -> Sequence[MeaningOfValue]:
-    value, buffer, at = call.element(0), call.buffer(1), _subscripts(call, 2)
+def stored(call: Call, value: Element, buffer: Buffer, at: Sequence[Term]) -> Sequence[MeaningOfValue]:
+    """Writes an element of a buffer; there is no result."""
     memory = call.scope.memory
     call.require(memory.accessible(buffer, at), "what is written must be inside of a block that is alive")
     call.require(memory.writable(buffer.block), "what is written must be in a block that may be")
@@ -218,8 +218,8 @@ OPERATORS: Mapping[str, Operator] = {
     "memref.alloc": _alloc(True),
     "memref.alloca": _alloc(False),
     "memref.dealloc": _dealloc,
-    "memref.load": _load,
-    "memref.store": _store,
+    "memref.load": lambda call: [loaded(call, call.buffer(0), _subscripts(call, 1))],
+    "memref.store": lambda call: stored(call, call.element(0), call.buffer(1), _subscripts(call, 2)),
     "memref.copy": _copy,
     "memref.dim": _dim,
     "memref.subview": _subview,

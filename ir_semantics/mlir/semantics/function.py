@@ -11,8 +11,19 @@ from ir_semantics.mlir import ir
 
 from . import affine, buffers, calls, constants, floats, integers, linalg, tensor
 from .arguments import Arguments, block_of
+from .control import scf
 from .memory import Buffer, Memory
-from .program import Environment, MeaningOfValue, Operator, Reading, Requirement, Scope, run_block, says_nothing
+from .program import (
+    Environment,
+    MeaningOfValue,
+    Operator,
+    Proviso,
+    Reading,
+    Requirement,
+    Scope,
+    run_block,
+    says_nothing,
+)
 from .tosa import elementwise, movement, reductions
 from .values import Element, NotCovered, Tensor, defined
 
@@ -28,6 +39,7 @@ OPERATORS: Mapping[str, Operator] = {
     **elementwise.OPERATORS,
     **movement.OPERATORS,
     **reductions.OPERATORS,
+    **scf.OPERATORS,
 }
 """The meaning of every operator that has one here, by name."""
 
@@ -43,6 +55,8 @@ class Meaning:
     facts: tuple[Term, ...] = ()
     limits: tuple[NotCovered, ...] = ()
     """Why this cannot be the source of a refinement."""
+    provisos: tuple[Proviso, ...] = ()
+    """What must be proved, for this is the meaning only then."""
 
     @property
     def behaves(self) -> Term:
@@ -77,6 +91,7 @@ def meaning_of(function: ir.Operation, arguments: Arguments, reading: Reading) -
         scope.memory,
         tuple(scope.facts),
         tuple(scope.limits),
+        tuple(scope.provisos),
     )
 
 

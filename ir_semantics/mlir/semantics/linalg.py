@@ -253,9 +253,19 @@ def _reduce(call: Call) -> Sequence[MeaningOfValue]:
 
 
 def _transpose(call: Call) -> Sequence[MeaningOfValue]:
-    source, into, order = call.tensor(0), call.tensor(1), call.wholes("permutation")
+    order = call.wholes("permutation")
+    if isinstance(call.operands[1], Buffer):
+        return _moved(call, [list(order).index(k) for k in range(len(order))])
+    source, into = call.tensor(0), call.tensor(1)
     call.require_equal([source.shape[k] for k in order], into.shape, "the result must have the shape of the operand")
     return [transposed(source, order)]
+
+
+def _moved(call: Call, places: Sequence[int]) -> Sequence[MeaningOfValue]:
+    """A buffer copied into another one: dimension k of the first is dimension ``places[k]`` of the other."""
+    rank = len(call.buffer(1).shape)
+    maps = [tuple(map(Dimension, places)), tuple(map(Dimension, range(rank)))]
+    return _loops(call, call.operands, [AffineMap(rank, 0, results) for results in maps], 1)
 
 
 def transposed(source: Tensor, order: Sequence[int]) -> Tensor:
@@ -266,7 +276,10 @@ def transposed(source: Tensor, order: Sequence[int]) -> Tensor:
 
 
 def _broadcast(call: Call) -> Sequence[MeaningOfValue]:
-    source, into, added = call.tensor(0), call.tensor(1), call.wholes("dimensions")
+    added = call.wholes("dimensions")
+    if isinstance(call.operands[1], Buffer):
+        return _moved(call, [k for k in range(len(call.operands[1].shape)) if k not in added])
+    source, into = call.tensor(0), call.tensor(1)
     kept = [k for k in range(len(into.shape)) if k not in added]
     call.require_equal(source.shape, [into.shape[k] for k in kept], "sizes must be those of the operand")
     return [Tensor(into.kind, into.shape, lambda at: source.at([at[k] for k in kept]))]

@@ -139,9 +139,25 @@ def row_major(shape: Sequence[Term]) -> tuple[Term, ...]:
     return tuple(reversed(strides))
 
 
+@dataclass
+class Accesses:
+    """What the operations of a region read, and write: buffers, with subscripts of an element where it is one."""
+
+    reads: list[tuple[Buffer, tuple[Term, ...]]] = field(default_factory=list)
+    writes: list[tuple[Buffer, tuple[Term, ...] | None]] = field(default_factory=list)
+
+    def add(self, other: Accesses) -> None:
+        """Takes over all of another region."""
+        self.reads += other.reads
+        self.writes += other.writes
+
+
 @dataclass(frozen=True)
 class Memory:
-    """What cells hold, and of each block its size and what may be done with it."""
+    """What cells hold, and of each block its size and what may be done with it; ``accesses`` gets all of a region.
+
+    ``is_carried`` is memory in a loop, where it helps to know of a cell that is written that subscripts are inside.
+    """
 
     cells: Cells
     alive: OfBlock
@@ -150,9 +166,12 @@ class Memory:
     size: OfBlock
     made: int = 0
     formats: tuple[Format, ...] = ()
+    accesses: Accesses = field(default_factory=Accesses)
+    is_carried: bool = False
 
     def at(self, buffer: Buffer, at: Sequence[Term]) -> Element:
         """The element of a buffer."""
+        self.accesses.reads.append((buffer, tuple(at)))
         return self.cells(Place(buffer.kind, buffer.block, buffer.address(at), (buffer, tuple(at))))
 
     def accessible(self, buffer: Buffer, at: Sequence[Term]) -> Term:
@@ -169,17 +188,23 @@ class Memory:
     def storing(self, buffer: Buffer, at: Sequence[Term], value: Element) -> Memory:
         """The memory after an element is written."""
         place, old = buffer.address(at), self.cells
+        self.accesses.writes.append((buffer, tuple(at)))
+        within = (
+            both(*(inside(i, n) for i, n in zip(at, buffer.shape, strict=True))) if self.is_carried else truth(True)
+        )
 
         def cells(here: Place) -> Element:
             if here.kind != buffer.kind:
                 return old(here)
-            return chosen(both(same_block(here.block, buffer.block), equal(here.place, place)), value, old(here))
+            mine = both(same_block(here.block, buffer.block), equal(here.place, place), within)
+            return chosen(mine, value, old(here))
 
         return replace(self, cells=cells, formats=_with(self.formats, buffer.kind))
 
     def filled(self, buffer: Buffer, element: Callable[[Sequence[Term]], Element]) -> Memory:
         """The memory after all elements of a nested buffer are written."""
         old = self.cells
+        self.accesses.writes.append((buffer, None))
         sizes = [integer_value(n) for n in buffer.shape]
         known = [n for n in sizes if n is not None]
         is_small = len(known) == len(sizes) and prod(known) <= FEW
@@ -203,10 +228,18 @@ class Memory:
 
     def allocated(self, kind: Format, shape: tuple[Term, ...], *, freeable: bool) -> tuple[Memory, Buffer]:
         """The memory with a new block, and the buffer of all of it; nothing is written there."""
-        block = number(-1 - self.made)
+        block, old = number(-1 - self.made), self.cells
         buffer = Buffer(kind, block, number(0), shape, row_major(shape))
+
+        def cells(here: Place) -> Element:  # in a region that is run again the block may have been there before
+            if here.kind != kind:
+                return old(here)
+            fresh = same_block(here.block, block)
+            return old(here) if is_false(fresh) else chosen(fresh, undefined(kind), old(here))
+
         memory = replace(
             self,
+            cells=cells,
             alive=_changed(self.alive, block, truth(True)),
             writable=_changed(self.writable, block, truth(True)),
             freeable=_changed(self.freeable, block, truth(freeable)),

@@ -38,6 +38,18 @@ class Requirement:
 
 
 @dataclass(frozen=True)
+class Proviso:
+    """A condition without which a meaning is not that of the program, and what to say then.
+
+    ``after`` are requirements of operations before, which may be used to prove it.
+    """
+
+    condition: Term
+    otherwise: NotCovered
+    after: tuple[Requirement, ...] = ()
+
+
+@dataclass(frozen=True)
 class Reading:
     """Where MLIR leaves something open, or people differ: what is taken.
 
@@ -80,6 +92,11 @@ class Scope:
     """What holds of sizes that functions give."""
     limits: list[NotCovered] = field(default_factory=list)
     """Why a source has no meaning: it takes as undefined what may not be."""
+    provisos: list[Proviso] = field(default_factory=list)
+
+    def inner(self, memory: Memory) -> Scope:
+        """A scope for a region that starts with a memory."""
+        return Scope(self.reading, memory, notes=self.notes, facts=self.facts, limits=self.limits)
 
 
 @dataclass(frozen=True)
@@ -111,9 +128,7 @@ class Call:
 
     def inner(self) -> Scope:
         """A scope for the region, with the memory before the operation."""
-        return Scope(
-            self.scope.reading, self.memory, notes=self.scope.notes, facts=self.scope.facts, limits=self.scope.limits
-        )
+        return self.scope.inner(self.memory)
 
     @property
     def name(self) -> str:
@@ -176,6 +191,8 @@ class Call:
         """Requires what a region requires, for all values of variables below extents; it must not write."""
         if inner.memory is not self.memory:
             raise self.fail("a region that writes has no meaning here")
+        if inner.provisos:
+            raise self.fail("a loop over buffers has no meaning in this region")
         for each in inner.requirements:
             condition = every(variables, extents, each.condition)
             if not is_true(condition):
@@ -315,16 +332,22 @@ class Call:
             raise self.fail("the region must be one block")
         return regions[0].blocks[0]
 
+    def run_region(
+        self, block: ir.Block, arguments: Sequence[MeaningOfValue], scope: Scope, indices: Sequence[Term] = ()
+    ) -> tuple[MeaningOfValue, ...]:
+        """What a block of the operation yields for given arguments; ``indices`` are those of ``linalg.index``."""
+        if len(block.arguments) != len(arguments):
+            raise self.fail(f"the block must have {len(arguments)} arguments, not {len(block.arguments)}")
+        if not all(_is_of(v, a.type) for v, a in zip(arguments, block.arguments, strict=True)):
+            raise self.fail("the arguments of the block must be of the types of what they stand for")
+        values = {**self.environment.values, **dict(zip(block.arguments, arguments, strict=True))}
+        return run_block(block, replace(self.environment, values=values, indices=tuple(indices)), scope)
+
     def run_body(
         self, arguments: Sequence[MeaningOfValue], scope: Scope, indices: Sequence[Term] = ()
     ) -> list[Element]:
-        """What the block yields for given arguments; ``indices`` are those of ``linalg.index``."""
-        if len(self.body.arguments) != len(arguments):
-            raise self.fail(f"the block must have {len(arguments)} arguments, not {len(self.body.arguments)}")
-        if not all(_is_of(v, a.type) for v, a in zip(arguments, self.body.arguments, strict=True)):
-            raise self.fail("the arguments of the block must be of the types of elements")
-        values = {**self.environment.values, **dict(zip(self.body.arguments, arguments, strict=True))}
-        yielded = run_block(self.body, replace(self.environment, values=values, indices=tuple(indices)), scope)
+        """What the block yields, which are scalars."""
+        yielded = self.run_region(self.body, arguments, scope, indices)
         elements = [e for e in yielded if isinstance(e, Element)]
         if len(elements) != len(yielded):
             raise self.fail("the block must yield scalars")
@@ -347,8 +370,9 @@ def run_block(block: ir.Block, environment: Environment, scope: Scope) -> tuple[
         if operation is block.operations[-1]:
             if operation.results or operation.name not in _TERMINATORS:
                 raise call.fail("a block must end with a return or a yield")
+            yielded = environment.operators[operation.name](call) if operation.regions else call.operands
             call.require_all_taken()
-            return call.operands
+            return tuple(yielded)
         if operation.name not in environment.operators:
             raise call.fail("the operator has no meaning here")
         try:
@@ -400,7 +424,10 @@ def says_nothing(operator: str, name: str) -> bool:
     )
 
 
-_TERMINATORS = frozenset({"func.return", "linalg.yield", "tensor.yield", "tosa.yield"})
+_TERMINATORS = frozenset({
+    "func.return", "linalg.yield", "tensor.yield", "tosa.yield", "scf.yield", "affine.yield", "scf.reduce",
+    "scf.forall.in_parallel",
+})  # fmt: skip
 
 DYNAMIC = -(1 << 63)
 """Stands for a dynamic size in lists of static ones."""

@@ -313,7 +313,8 @@ def _extract_slice(call: Call) -> Sequence[MeaningOfValue]:
     return [Tensor(source.kind, shape, lambda at: source.at(part.place(at)))]
 
 
-def _insert_slice(call: Call) -> Sequence[MeaningOfValue]:
+def inserted(call: Call) -> Tensor:
+    """A tensor with another one in place of a slice."""
     source, into, groups = call.tensor(0), call.tensor(1), call.segments()
     type_ = call.operation.operands[0].type
     assert isinstance(type_, ir.TensorType)
@@ -333,7 +334,7 @@ def _insert_slice(call: Call) -> Sequence[MeaningOfValue]:
             places.append(place)
         return chosen(both(*within), source.at([places[k] for k in part.kept]), into.at(at))
 
-    return [Tensor(into.kind, into.shape, element)]
+    return Tensor(into.kind, into.shape, element)
 
 
 def _pad(call: Call) -> Sequence[MeaningOfValue]:
@@ -419,7 +420,7 @@ OPERATORS: Mapping[str, Operator] = {
     "tensor.expand_shape": _expand,
     "tensor.reshape": _reshape,
     "tensor.extract_slice": _extract_slice,
-    "tensor.insert_slice": _insert_slice,
+    "tensor.insert_slice": lambda call: [inserted(call)],
     "tensor.pad": _pad,
     "tensor.concat": _concat,
 }

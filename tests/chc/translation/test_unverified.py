@@ -72,7 +72,7 @@ MISFITS |= {
     "an argument of a block of another format": (
         "%t: tensor<4xf32>", "tensor<4xf32>",
         f"%0 = {generic('%t, %t', '(tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>', MAPS, 'p', '1, 1', ADDED)}",
-        "linalg.generic at 4:7: the arguments of the block must be of the types of elements",
+        "linalg.generic at 4:7: the arguments of the block must be of the types of what they stand for",
     ),
 }  # fmt: skip
 

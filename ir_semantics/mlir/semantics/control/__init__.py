@@ -1,0 +1,1 @@
+"""Control flow inside of functions: loops that carry values and memory, and choices."""

@@ -1,0 +1,316 @@
+"""Loops that carry scalars, tensors and memory from one iteration to the next.
+
+The body is read once, with unknowns for what it finds: a *slot* for each value that is carried, and for memory of each
+format.  One element of a slot after the loop is a fold, where an iteration makes it of the same element before: what it
+reads of other elements must be what the loop never writes, or a value of another slot, which is a fold of its own up to
+this iteration.  All other loops have no meaning here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from ir_semantics.elements.binders import every, fold, postorder, substitute
+from ir_semantics.elements.folds import Simplification, has_one_step, joined
+from ir_semantics.elements.operators import either
+from ir_semantics.elements.terms import Input, Term, fresh, is_false, is_true, number, read, truth, variable_of
+from ir_semantics.mlir.semantics.memory import Accesses, Buffer, Memory, Place, apart, same_view
+from ir_semantics.mlir.semantics.program import Call, MeaningOfValue, Proviso, Requirement, Scope
+from ir_semantics.mlir.semantics.tensor import new_subscripts
+from ir_semantics.mlir.semantics.values import Element, Tensor
+from ir_semantics.scalars.formats import BOOLEAN, INTEGERS, Format
+
+from .replacement import Replacement, same_places
+
+Body: TypeAlias = Callable[[Sequence[MeaningOfValue], Scope], Sequence[MeaningOfValue]]
+"""What an iteration makes of the values that it is given."""
+Ranges: TypeAlias = Sequence[tuple[Term, Term]]
+
+
+@dataclass(eq=False)
+class _Slot:
+    """What is carried: unknowns for its elements and whether they are defined, its start, and what an iteration makes.
+
+    Of memory the first subscript is the block, and ``start`` and ``after`` are those of a format.
+    """
+
+    kind: Format
+    value: Input
+    defined: Input
+    start: Callable[[tuple[Term, ...]], Element]
+    after: Callable[[Sequence[Term]], Element] | None = None
+    """What an iteration makes of an element; nothing of memory that it does not write."""
+    is_memory: bool = False
+    is_open: bool = False
+    """Whether its step is just being made: what needs it then goes in a circle."""
+
+
+@dataclass
+class _Step:
+    """What an iteration makes of one element at subscripts: in terms of accumulators."""
+
+    at: tuple[Term, ...]
+    accumulators: tuple[Term, Term]
+    element: Element
+
+
+@dataclass(eq=False)
+class Iteration:
+    """A loop over variables below extents, in row-major order; ``parallel`` ones must not depend on an order."""
+
+    call: Call
+    variables: Sequence[Term]
+    extents: Sequence[Term]
+    starts: Sequence[MeaningOfValue]
+    parallel: bool = False
+    _slots: dict[Input, _Slot] = field(default_factory=dict)
+    _of_memory: dict[Format, _Slot] = field(default_factory=dict)
+    _steps: dict[tuple[_Slot, Term | None], _Step] = field(default_factory=dict)
+    _places: dict[tuple[Format, Term, Term], Place] = field(default_factory=dict)
+    _accesses: Accesses = field(default_factory=Accesses)
+    _unwritten: dict[Buffer, None] = field(default_factory=dict)
+    _provisos: dict[Term, Proviso] = field(default_factory=dict)
+
+    def results(self, body: Body) -> list[MeaningOfValue]:
+        """What is carried after the loop; memory and requirements of the scope are those after it."""
+        call, before = self.call, self.call.scope.memory
+        earlier = tuple(call.scope.requirements)
+        carried = [self._carried(k, start) for k, start in enumerate(self.starts)]
+        scope = call.scope.inner(replace(before, cells=self._cells, accesses=self._accesses, is_carried=True))
+        yielded = body(carried, scope)
+        if len(yielded) != len(carried):
+            raise call.fail(f"the body must yield {len(carried)} values, not {len(yielded)}")
+        self._require_same_blocks(before, scope.memory)
+        written = dict.fromkeys((b.kind, b.block) for b, _ in self._accesses.writes)
+        for kind, _ in written:
+            self._memory(kind).after = lambda at, kind=kind: scope.memory.cells(Place(kind, at[0], at[1]))
+        made = [
+            self._made(*each) for each in zip(self.starts, carried, yielded, strict=True)
+        ]  # of all, before any step
+        results = [self._result(start, slot) for start, slot in zip(self.starts, made, strict=True)]
+        for kind, block in written:
+            self._after(Place(kind, block, fresh("place", INTEGERS)))  # fails here or never
+        if written:
+            formats = tuple(dict.fromkeys((*before.formats, *scope.memory.formats)))
+            call.scope.memory = replace(before, cells=self._after, made=scope.memory.made, formats=formats)
+        self._require(scope)
+        self._require_apart()
+        before.accesses.add(self._accesses)
+        call.scope.provisos += [Proviso(p.condition, p.otherwise, earlier) for p in self._provisos.values()]
+        return results
+
+    # -- what is carried -----------------------------------------------------------------------------------
+
+    def _carried(self, place: int, start: MeaningOfValue) -> MeaningOfValue:
+        """The value as the body finds it."""
+        if isinstance(start, Buffer):
+            return start
+        shape = start.shape if isinstance(start, Tensor) else ()
+        slot = self._slot(
+            f"carried{place}", start.kind, shape, start.at if isinstance(start, Tensor) else lambda _: start
+        )
+
+        def element(at: Sequence[Term]) -> Element:
+            return Element(read(slot.value, at), read(slot.defined, at))
+
+        return Tensor(start.kind, shape, element) if isinstance(start, Tensor) else element(())
+
+    def _slot(
+        self, name: str, kind: Format, shape: tuple[Term, ...], start: Callable[[tuple[Term, ...]], Element]
+    ) -> _Slot:
+        value, defined = Input(name, kind, shape), Input(f"{name} is defined", BOOLEAN, shape)
+        slot = _Slot(kind, value, defined, start)
+        self._slots |= {value: slot, defined: slot}
+        return slot
+
+    def _cells(self, here: Place) -> Element:
+        """An element of memory as the body finds it."""
+        slot, at = self._memory(here.kind), (here.block, here.place)
+        self._places.setdefault((here.kind, *at), here)
+        return Element(read(slot.value, at), read(slot.defined, at))
+
+    def _memory(self, kind: Format) -> _Slot:
+        """The slot of memory of a format."""
+
+        def before(at: tuple[Term, ...]) -> Element:
+            return self.call.memory.cells(self._places.get((kind, at[0], at[1]), Place(kind, at[0], at[1])))
+
+        if kind not in self._of_memory:
+            self._of_memory[kind] = self._slot(f"memory of {kind}", kind, (number(0), number(0)), before)
+            self._of_memory[kind].is_memory = True
+        return self._of_memory[kind]
+
+    def _require_same_blocks(self, before: Memory, after: Memory) -> None:
+        """Raises where the body changes what may be done with blocks that were there before."""
+        for block in (fresh("block", INTEGERS), *(number(-1 - k) for k in range(before.made))):
+            for one, other in ((before.alive, after.alive), (before.writable, after.writable)):
+                if one(block) is not other(block):
+                    raise self.call.fail("a loop that frees a buffer, or ends writing to it, has no meaning here")
+
+    # -- results -------------------------------------------------------------------------------------------
+
+    def _made(self, start: MeaningOfValue, carried: MeaningOfValue, yielded: MeaningOfValue) -> _Slot | None:
+        """The slot of a value, with what an iteration makes of it; none of a buffer, which must stay what it is."""
+        if isinstance(start, Buffer):
+            if yielded is not carried:
+                raise self.call.fail("a buffer that changes from one iteration to the next has no meaning here")
+            return None
+        if isinstance(carried, Element) and isinstance(yielded, Element):
+            slot = self._slots[_mark(carried)]
+            slot.after = lambda _: yielded
+            return slot
+        if isinstance(carried, Tensor) and isinstance(yielded, Tensor):
+            if carried.kind != yielded.kind or not same_places(yielded.shape, carried.shape):
+                raise self.call.fail("a tensor whose shape changes from one iteration to the next has no meaning here")
+            slot = self._slots[_mark(carried.at(new_subscripts(len(carried.shape))))]
+            slot.after = yielded.at
+            return slot
+        raise self.call.fail("the body must yield values of the types that it is given")
+
+    def _result(self, start: MeaningOfValue, slot: _Slot | None) -> MeaningOfValue:
+        if slot is None:
+            return start
+        if not isinstance(start, Tensor):
+            return self._element(slot, (), self._ranges)
+        self._element(slot, new_subscripts(len(start.shape)), self._ranges)  # fails here or never
+        return Tensor(start.kind, start.shape, lambda at: self._element(slot, at, self._ranges))
+
+    @property
+    def _ranges(self) -> list[tuple[Term, Term]]:
+        return list(zip(self.variables, self.extents, strict=True))
+
+    def _after(self, here: Place) -> Element:
+        """An element of memory after the loop."""
+        if all(b.kind != here.kind for b, _ in self._accesses.writes):
+            return self.call.memory.cells(here)
+        return self._element(self._memory(here.kind), (here.block, here.place), self._ranges)
+
+    def _element(self, slot: _Slot, at: tuple[Term, ...], ranges: Ranges) -> Element:
+        """An element of a slot after iterations; ranges have variables of the loop, or some in their place."""
+        step, start = self._step(slot, at), slot.start(at)
+        here = {variable_of(s): i for s, i in zip(step.at, at, strict=True) if s.op == "symbol"}
+        here |= {variable_of(v): w for v, (w, _) in zip(self.variables, ranges, strict=True)}
+        parts = [(start.value, step.element.value), (start.defined, step.element.defined)]
+        value, is_defined = (
+            joined(fold(begin, accumulator, ranges, substitute(term, here)))
+            for accumulator, (begin, term) in zip(step.accumulators, parts, strict=True)
+        )
+        if is_true(start.defined) and is_true(step.element.defined):
+            is_defined = start.defined
+        return Element(value, is_defined)
+
+    # -- one iteration -------------------------------------------------------------------------------------
+
+    def _step(self, slot: _Slot, at: tuple[Term, ...]) -> _Step:
+        """What an iteration makes of an element; the block of memory is that of ``at``, other subscripts are any."""
+        key = (slot, at[0] if slot.is_memory else None)
+        if key in self._steps:
+            return self._steps[key]
+        if slot.is_open:
+            raise self.call.fail("values that need each other from one iteration to the next have no meaning here")
+        assert slot.after is not None
+        slot.is_open = True
+        here = (at[0], *new_subscripts(1)) if slot.is_memory else new_subscripts(len(at))
+        accumulators = fresh("acc", slot.kind), fresh("acc_defined", BOOLEAN)
+        raw = slot.after(here)
+        own = Replacement(
+            {slot.value: (here, accumulators[0]), slot.defined: (here, accumulators[1])},
+            self._slots.__contains__,
+            lambda mark, place: self._other(mark, place, slot),
+        )
+        element = Element(own.of(raw.value), own.of(raw.defined))
+        symbols = [variable_of(a) for a in accumulators]
+        if symbols[1] in element.value.symbols or symbols[0] in element.defined.symbols:
+            raise self.call.fail("a value that decides what is defined in the next iteration has no meaning here")
+        slot.is_open = False
+        if self.parallel and not self._has_one_step(accumulators, element):
+            raise self.call.fail("iterations that may write the same element have no meaning here in any order")
+        self._steps[key] = _Step(here, accumulators, element)
+        return self._steps[key]
+
+    def _has_one_step(self, accumulators: tuple[Term, Term], element: Element) -> bool:
+        """Whether it is seen that at most one iteration writes an element."""
+        simpler = Simplification()
+        parts = zip(accumulators, (element.value, element.defined), strict=True)
+        folds = [fold(fresh("start", x.kind), a, self._ranges, simpler.of(x)) for a, x in parts]
+        return all(has_one_step(each) for each in folds if each.op == "fold")
+
+    def _other(self, mark: Input, at: tuple[Term, ...], of: _Slot | None) -> Term:
+        """What an iteration finds at another place than the one that it is about."""
+        slot = self._slots[mark]
+        if slot.is_memory:
+            self._require_unwritten(slot.kind, at)
+            element = slot.start(at)
+        elif slot is of:
+            raise self.call.fail("an iteration that needs another element of what it changes has no meaning here")
+        elif len(self.variables) != 1 or self.parallel:
+            raise self.call.fail("what one iteration makes for another has no meaning here in loops of any order")
+        else:
+            element = self._element(slot, at, [(fresh("j", INTEGERS), self.variables[0])])
+        return element.value if mark is slot.value else element.defined
+
+    def _require_unwritten(self, kind: Format, at: tuple[Term, ...]) -> None:
+        """Notes that an element of memory that is read must be none that the loop has written."""
+        known = self._places.get((kind, at[0], at[1]))
+        reads = self._accesses.reads
+        readers = [known.of[0]] if known and known.of else [b for b, _ in reads if b.kind == kind and b.block is at[0]]
+        if not readers and any(b.kind == kind for b, _ in self._accesses.writes):
+            raise self.call.fail("a loop that reads memory in this way has no meaning here")
+        self._unwritten |= dict.fromkeys(map(_root, readers))
+
+    def _require_apart(self) -> None:
+        """States that what is read and what is written are apart, or elements of both are the same ones at a time."""
+        for a in self._unwritten:
+            writes = [(b, at) for b, at in self._accesses.writes if b.kind == a.kind]
+            for b in dict.fromkeys(_root(b) for b, _ in writes):
+                condition = self._apart(a, b)
+                if not is_true(condition):
+                    why = self.call.fail("buffers of which one is read and one is written must be apart in a loop")
+                    self._provisos.setdefault(condition, Proviso(condition, why))
+
+    def _apart(self, a: Buffer, b: Buffer) -> Term:
+        condition = apart(a, b) if a.is_nested and b.is_nested else truth(False)
+        if self._is_in_step(a, b):
+            condition = either(condition, same_view(a, b))
+        varies = not condition.symbols.isdisjoint(map(variable_of, self.variables))
+        marks = any(t.payload in self._slots for t in postorder([condition]) if t.op == "read")
+        if varies or marks or is_false(condition) or is_true(same_view(a, b)):
+            raise self.call.fail("an iteration that reads what others write has no meaning here")
+        return condition
+
+    def _is_in_step(self, a: Buffer, b: Buffer) -> bool:
+        """Whether each element of a buffer is written once at most, where the same one of another is read."""
+        reads = [at if each is a else None for each, at in self._accesses.reads if _root(each) is a]
+        writes = [at if each is b else None for each, at in self._accesses.writes if _root(each) is b]
+        if any(x is None or y is None or not same_places(x, y) for x in reads for y in writes):
+            return False
+        step = self._steps[self._memory(b.kind), b.block]
+        return self._has_one_step(step.accumulators, step.element)
+
+    # -- what is required ----------------------------------------------------------------------------------
+
+    def _require(self, scope: Scope) -> None:
+        """Requires what the body requires, of all iterations."""
+        found = Replacement({}, self._slots.__contains__, lambda mark, at: self._other(mark, at, None))
+        for each in scope.requirements:
+            condition = every(self.variables, self.extents, found.of(each.condition))
+            if not is_true(condition):
+                stated = Requirement(condition, each.reason, each.operator, each.position)
+                self.call.scope.requirements.append(stated)
+        for proviso in scope.provisos:
+            condition = every(self.variables, self.extents, found.of(proviso.condition))
+            self._provisos.setdefault(condition, replace(proviso, condition=condition))
+
+
+def _mark(element: Element) -> Input:
+    assert isinstance(element.value.payload, Input)
+    return element.value.payload
+
+
+def _root(buffer: Buffer) -> Buffer:
+    """The buffer of which another one is a view."""
+    while buffer.parent is not None:
+        buffer = buffer.parent[0]
+    return buffer

@@ -1,0 +1,213 @@
+"""Pairs of functions with loops and choices: what is carried as scalars, tensors, and in memory."""
+
+from __future__ import annotations
+
+import pytest
+
+from chc.translation.refine import Options
+from ir_semantics.mlir import ir
+from ir_semantics.mlir.semantics.program import Reading
+from smt_encodings.claims import Status
+from tests.ir_semantics.mlir.mlir_text import constant, function, generic, op
+
+from .verdicts import status, verdict
+
+T, M, F2 = "tensor<?xf32>", "memref<?xf32>", "(f32, f32) -> f32"
+NUMBERS = [f"%{k} = {constant(str(n), 'index')}" for k, n in (("zero", 0), ("one", 1), ("two", 2), ("four", 4))]
+SIZE = f"%n = {op('tensor.dim', '%t, %zero', f'({T}, index) -> index')}"
+BUFFER_SIZE = f"%n = {op('memref.dim', '%a, %zero', f'({M}, index) -> index')}"
+
+
+def loop(bounds: str, starts: str, types: str, *lines: str, yields: str = "", carried: str = "") -> str:
+    """``scf.for`` over %k; ``carried`` are the block's arguments, such as ``, %x: f32``."""
+    body = "\n".join([f"^bb0(%k: index{carried}):", *lines, f'"scf.yield"({yields}) : ({types}) -> ()'])
+    comma = ", " if starts else ""
+    kinds = f"(index, index, index{comma}{types}) -> ({types})"
+    return op("scf.for", f"{bounds}{comma}{starts}", kinds, "", body)
+
+
+def summed(bounds: str = "%zero, %n, %one") -> ir.Operation:
+    """The sum of a tensor from %i on, in a loop."""
+    lines = (
+        f"%e = {op('tensor.extract', '%t, %k', f'({T}, index) -> f32')}",
+        f"%y = {op('arith.addf', '%x, %e', F2)}",
+    )
+    whole = loop(bounds, "%i", "f32", *lines, yields="%y", carried=", %x: f32")
+    return function(f"%t: {T}, %i: f32", "f32", *NUMBERS, SIZE, f"%0 = {whole}", "%0")
+
+
+def reduced() -> ir.Operation:
+    """The same sum by linalg."""
+    body = f'^bb0(%p: f32, %q: f32):\n%s = {op("arith.addf", "%q, %p", F2)}\n"linalg.yield"(%s) : (f32) -> ()'
+    whole = generic("%t, %b", f"({T}, tensor<f32>) -> tensor<f32>", ["(d0) -> (d0)", "(d0) -> ()"], "r", "1, 1", body)
+    return function(
+        f"%t: {T}, %i: f32", "f32", f"%b = {op('tensor.from_elements', '%i', '(f32) -> tensor<f32>')}",
+        f"%c = {whole}", f"%0 = {op('tensor.extract', '%c', '(tensor<f32>) -> f32')}", "%0",
+    )  # fmt: skip
+
+
+def negated_by(bounds: str) -> ir.Operation:
+    """Elements of a tensor negated one by one."""
+    lines = (
+        f"%e = {op('tensor.extract', '%x, %k', f'({T}, index) -> f32')}",
+        f"%f = {op('arith.negf', '%e', '(f32) -> f32')}",
+        f"%y = {op('tensor.insert', '%f, %x, %k', f'(f32, {T}, index) -> {T}')}",
+    )
+    whole = loop(bounds, "%t", T, *lines, yields="%y", carried=f", %x: {T}")
+    return function(f"%t: {T}", T, *NUMBERS, SIZE, f"%0 = {whole}", "%0")
+
+
+def negated_in_tiles(size: int) -> ir.Operation:
+    """Slices of a tensor negated, each of the size or less; steps are 4."""
+    slice_ = (
+        "static_offsets = array<i64: -9223372036854775808>, static_sizes = array<i64: -9223372036854775808>, "
+        "static_strides = array<i64: 1>, operandSegmentSizes = array<i32: {}>"
+    )
+    inserting = f"({T}, {T}, index, index) -> {T}"
+    least = f"map = affine_map<(d0)[s0] -> (-d0 + s0, {size})>"
+    lines = (
+        f"%m = {op('affine.min', '%k, %n', '(index, index) -> index', least)}",
+        f"%s = {op('tensor.extract_slice', '%t, %k, %m', f'({T}, index, index) -> {T}', slice_.format('1, 1, 1, 0'))}",
+        f"%f = {op('arith.negf', '%s', f'({T}) -> {T}')}",
+        f"%y = {op('tensor.insert_slice', '%f, %x, %k, %m', inserting, slice_.format('1, 1, 1, 1, 0'))}",
+    )
+    whole = loop("%zero, %n, %four", "%t", T, *lines, yields="%y", carried=f", %x: {T}")
+    return function(f"%t: {T}", T, *NUMBERS, SIZE, f"%0 = {whole}", "%0")
+
+
+NEGATED = function(f"%t: {T}", T, f"%0 = {op('arith.negf', '%t', f'({T}) -> {T}')}", "%0")
+
+
+def counted(high: str) -> ir.Operation:
+    added = f"%y = {op('arith.addi', '%x, %two', '(index, index) -> index')}"
+    whole = loop(f"%zero, {high}, %one", "%zero", "index", added, yields="%y", carried=", %x: index")
+    return function("%n: index", "index", *NUMBERS, f"%0 = {whole}", "%0")
+
+
+def doubled(at_least: int) -> ir.Operation:
+    """Twice a number, or twice ``at_least`` where that is more."""
+    map_ = f"map = affine_map<(d0) -> (d0 * 2, {2 * at_least})>"
+    return function("%n: index", "index", f"%0 = {op('affine.max', '%n', '(index) -> index', map_)}", "%0")
+
+
+AB = f"%a: {M}, %b: {M}"
+LOAD = f"%e = {op('memref.load', '%a, %k', f'({M}, index) -> f32')}"
+ADDED = f"%f = {op('arith.addf', '%e, %e', F2)}"
+
+
+def stored(at: str) -> str:
+    return op("memref.store", f"%f, %b, {at}", f"(f32, {M}, index) -> ()")
+
+
+def by_loop(*lines: str, times: int = 1, kind: str = "scf.for") -> ir.Operation:
+    """Elements of %a and %b, in a loop over the size of %a; several times in a loop around."""
+    end = '"scf.reduce"() : () -> ()' if kind == "scf.parallel" else '"scf.yield"() : () -> ()'
+    body = "\n".join(["^bb0(%k: index):", *lines, end])
+    segments = "operandSegmentSizes = array<i32: 1, 1, 1, 0>" if kind == "scf.parallel" else ""
+    inner = op(kind, "%zero, %n, %one", "(index, index, index) -> ()", segments, body)
+    if times > 1:
+        body = f'^bb0(%j: index):\n{inner}\n"scf.yield"() : () -> ()'
+        inner = op("scf.for", "%zero, %two, %one", "(index, index, index) -> ()", "", body)
+    return function(AB, "", *NUMBERS, BUFFER_SIZE, inner, "")
+
+
+def by_linalg() -> ir.Operation:
+    body = f'^bb0(%p: f32, %q: f32):\n%s = {op("arith.addf", "%p, %p", F2)}\n"linalg.yield"(%s) : (f32) -> ()'
+    return function(AB, "", generic("%a, %b", f"({M}, {M}) -> ()", ["(d0) -> (d0)"] * 2, "p", "1, 1", body), "")
+
+
+REVERSED = [
+    f"%r = {op('arith.subi', '%n, %k', '(index, index) -> index')}",
+    f"%l = {op('arith.subi', '%r, %one', '(index, index) -> index')}",
+]
+
+
+def branch(yes: str, no: str) -> ir.Operation:
+    """One of two numbers by a branch, stored in it, too."""
+    store = op("memref.store", "{0}, %a, %zero", f"(f32, {M}, index) -> ()")
+    region = "{1}\n" + store + '\n"scf.yield"({0}) : (f32) -> ()'
+    none = op("arith.negf", "%p", "(f32) -> f32")
+    texts = [region.format(x, f"%m{i} = {none}") for i, x in enumerate((yes, no))]
+    both = f'"scf.if"(%c) ({{\n{texts[0]}\n}}, {{\n{texts[1]}\n}}) : (i1) -> f32'
+    return function(f"%a: {M}, %c: i1, %p: f32, %q: f32", "f32", *NUMBERS, f"%0 = {both}", "%0")
+
+
+def chosen(yes: str, no: str) -> ir.Operation:
+    select = f"%0 = {op('arith.select', f'%c, {yes}, {no}', '(i1, f32, f32) -> f32')}"
+    store = op("memref.store", "%0, %a, %zero", f"(f32, {M}, index) -> ()")
+    return function(f"%a: {M}, %c: i1, %p: f32, %q: f32", "f32", *NUMBERS, select, store, "%0")
+
+
+VALID: dict[str, tuple[ir.Operation, ir.Operation]] = {
+    "a sum is a reduction": (summed(), reduced()),
+    "a reduction is a sum": (reduced(), summed()),
+    "an empty loop": (
+        summed("%two, %two, %one"), function(f"%t: {T}, %i: f32", "f32", *NUMBERS, SIZE, "%i")
+    ),
+    "a loop from the end on": (
+        summed("%two, %zero, %one"), function(f"%t: {T}, %i: f32", "f32", *NUMBERS, SIZE, "%i")
+    ),
+    "elements one by one": (NEGATED, negated_by("%zero, %n, %one")),
+    "elements one by one are all": (negated_by("%zero, %n, %one"), NEGATED),
+    "tiles": (NEGATED, negated_in_tiles(4)),
+    "a counter": (counted("%n"), doubled(0)),
+    "elements of buffers": (by_linalg(), by_loop(LOAD, ADDED, stored("%k"))),
+    "elements of buffers in any order": (by_linalg(), by_loop(LOAD, ADDED, stored("%k"), kind="scf.parallel")),
+    "a branch": (branch("%p", "%q"), chosen("%p", "%q")),
+    "a choice": (chosen("%p", "%q"), branch("%p", "%q")),
+}  # fmt: skip
+INVALID: dict[str, tuple[ir.Operation, ir.Operation]] = {
+    "the first element is left out": (reduced(), summed("%one, %n, %one")),
+    "every other element": (reduced(), summed("%zero, %n, %two")),
+    "the first element stays": (NEGATED, negated_by("%one, %n, %one")),
+    "tiles with gaps": (NEGATED, negated_in_tiles(3)),
+    "a counter that may not run": (counted("%n"), doubled(-9)),
+    "a counter that runs": (counted("%n"), doubled(1)),
+    "elements of buffers in reverse": (by_linalg(), by_loop(*REVERSED, LOAD, ADDED, stored("%l"))),
+    "twice": (by_linalg(), by_loop(LOAD, f"%f = {op('arith.negf', '%e', '(f32) -> f32')}", stored("%k"), times=2)),
+    "the other branch": (branch("%p", "%q"), chosen("%q", "%p")),
+}
+
+
+@pytest.mark.parametrize("name", VALID)
+def test_valid_pairs_are_proved(name: str) -> None:
+    outcome = verdict(*VALID[name])
+    assert outcome.status is Status.PROVED, outcome.reason
+
+
+@pytest.mark.parametrize("name", INVALID)
+def test_invalid_pairs_are_refuted(name: str) -> None:
+    outcome = verdict(*INVALID[name])
+    assert outcome.status is Status.REFUTED, outcome.reason
+
+
+def test_what_is_done_twice_is_the_same_only_where_buffers_are_apart() -> None:
+    """In place, elements would be doubled twice; linalg allows the operation in place."""
+    twice = by_loop(LOAD, ADDED, stored("%k"), times=2)
+    assert status(by_linalg(), twice) is not Status.PROVED
+    assert status(by_linalg(), twice, Options(Reading(buffers_apart=True))) is Status.PROVED
+
+
+def test_a_loop_over_buffers_that_may_overlap_has_no_meaning_as_a_source() -> None:
+    once = by_loop(LOAD, ADDED, stored("%k"))
+    outcome = verdict(once, once)
+    assert outcome.status is Status.UNKNOWN
+    assert "buffers of which one is read and one is written must be apart in a loop" in outcome.reason
+    assert status(once, once, Options(Reading(buffers_apart=True))) is Status.PROVED
+
+
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        (by_loop(LOAD, ADDED, stored("%zero"), kind="scf.parallel"), "iterations that may write the same element"),
+        (by_loop(LOAD, ADDED, stored("%k"), op("memref.dealloc", "%b", f"({M}) -> ()")), "a loop that frees a buffer"),
+        (
+            by_loop(*REVERSED, f"%e = {op('memref.load', '%b, %l', f'({M}, index) -> f32')}", ADDED, stored("%k")),
+            "an iteration that reads what others write",
+        ),
+    ],
+)
+def test_loops_without_a_meaning_are_named(program: ir.Operation, reason: str) -> None:
+    outcome = verdict(program, program)
+    assert outcome.status is Status.UNKNOWN
+    assert reason in outcome.reason
