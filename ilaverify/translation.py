@@ -19,7 +19,7 @@ from ir_semantics.mlir.semantics.values import NotCovered
 from reports.outcomes import ProofOutcome
 from reports.subjects import Entry
 from rewrites.claims.names import slug
-from rewrites.claims.subjects.translation import Pair, Program, TranslationSubject
+from rewrites.claims.subjects.translation import Pair, Program, TranslationSubject, part_of_name
 from rewrites.rules.mlir.files import text_of_pairs
 from rewrites.rules.mlir.reading import rule_of
 
@@ -103,17 +103,12 @@ def _add(claims: Claims, step: Step, options: Options, function: ir.Operation, i
     assert function.symbol is not None
     if not is_there and function.attributes.get("sym_visibility") == ir.StringAttribute("private"):
         return
-    name = _free(claims, ".".join(filter(None, [step.name, _safe(function.symbol)])))
+    name = _free(claims, ".".join(filter(None, [step.name, part_of_name(function.symbol)])))
     build = partial(TranslationSubject, name, Pair(function.symbol, step.source, step.target, options), step.file)
     claims.entries[name] = Entry(_SUMMARY, build, TranslationSubject.kind)
 
 
 _SUMMARY = "a function of MLIR refines another one"
-
-
-def _safe(text: str) -> str:
-    """The text as part of a file's name."""
-    return re.sub(r"[^\w+-]+", "-", text, flags=re.ASCII) or "-"
 
 
 def _free(claims: Claims, name: str) -> str:
@@ -167,7 +162,7 @@ def steps(path: Path, passes: Sequence[tuple[str, str]], converter: Converter) -
     except (ConverterError, FileRefused) as error:
         raise UsageError(str(error)) from error
     for number, (name, options) in enumerate(passes, 1):
-        title = f"{_safe(path.stem)}.{number}-{name}"
+        title = f"{part_of_name(path.stem)}.{number}-{name}"
         try:
             after = _program(converter.generic(before.text, f"{name}{{{options}}}" if options else name))
         except (MlirError, ConverterError) as error:

@@ -6,6 +6,7 @@ Such a claim has no name that others know: it is of two texts, which its certifi
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -116,13 +117,14 @@ class TranslationSubject(Subject):
     @staticmethod
     def of_certificate(certificate: Mapping[str, Any]) -> TranslationSubject:
         """The subject of a certificate with this method; raises ValueError where its parameters are no pair's."""
-        parameters = certificate["parameters"]
-        return TranslationSubject(str(certificate["claim"].get("subject")), Pair.from_json(parameters.get("pair")))
+        pair = Pair.from_json(certificate["parameters"].get("pair"))
+        return TranslationSubject(_named_by(str(certificate["claim"].get("subject")), pair), pair)
 
     @staticmethod
     def of_counterexample(content: Mapping[str, Any]) -> TranslationSubject:
         """The subject of a document; raises ValueError where it names no pair."""
-        return TranslationSubject(str(content.get("subject")), Pair.from_json(content.get("pair")))
+        pair = Pair.from_json(content.get("pair"))
+        return TranslationSubject(_named_by(str(content.get("subject")), pair), pair)
 
     def place(self) -> tuple[str, int]:
         """The source's file and the line of the function in it."""
@@ -222,6 +224,19 @@ class TranslationSubject(Subject):
     def _shown(self, counterexample: Counterexample) -> Refutation:
         content = {"pair": self.pair.to_json(), "inputs": _inputs_json(counterexample)}
         return Refutation(str(counterexample), document(self.name, content))
+
+
+def part_of_name(text: str) -> str:
+    """A text as part of the name of a claim, and of a file: without dots."""
+    return re.sub(r"[^\w+-]+", "-", text, flags=re.ASCII) or "-"
+
+
+def _named_by(name: str, pair: Pair) -> str:
+    """The name of a claim; raises ValueError unless it ends with that of its function, and perhaps a number."""
+    symbol = part_of_name(pair.symbol)
+    if re.fullmatch(rf"{re.escape(symbol)}(-[0-9]+)?", name.rpartition(".")[2], re.ASCII) is None:
+        raise ValueError(f"the subject of a claim about @{pair.symbol} must end with {symbol}, not be {name}")
+    return name
 
 
 def _short(program: Program) -> str:

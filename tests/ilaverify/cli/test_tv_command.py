@@ -112,6 +112,10 @@ def test_a_certificate_is_accepted_and_a_changed_one_is_not(folder: Path, capsys
     def no_text(content: Any) -> None:
         content["parameters"]["pair"]["target"]["text"] = "%"
 
+    def other_name(content: Any) -> None:
+        content["claim"]["subject"] = "layer.g"
+
+    assert "the subject of a claim about @f must end with f, not be layer.g" in forged(other_name)
     assert "the target side of f is not the one that was proved" in forged(other_target)
     assert "REJECTED" in forged(other_target_with_its_digest)
     assert "REJECTED" in forged(no_answers)
