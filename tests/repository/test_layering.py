@@ -59,6 +59,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "ir_semantics.layers": set(),
     "ir_semantics.elements": {"ir_semantics.scalars", "ir_semantics.tensors"},
     "ir_semantics.mlir": {"ir_semantics.elements", "ir_semantics.scalars"},
+    "ir_semantics.mlir.semantics.control": set(),
+    "ir_semantics.mlir.semantics.tosa": set(),
     "rewrites.bounds": set(),
     "rewrites.egraph": set(),
     "rewrites.findings": {"rewrites.mappings"},
