@@ -34,7 +34,13 @@ class Goal:
 
 
 def goals(one: Sequence[Family], other: Sequence[Family], pieces: Sequence[Piece]) -> Iterator[Goal]:
-    """What makes of pieces between families of two bags a proof that the bags are one."""
+    """What makes of pieces between families of two bags a proof that the bags are one.
+
+    Pieces name their families by identity, so no bag may have one object twice: raises ValueError.
+    """
+    for bag in (one, other):
+        if len({id(f) for f in bag}) < len(bag):
+            raise ValueError("each family of a bag must be an object of its own; copy those that it has several times")
     for piece in pieces:
         divided = both(*(at_most(number(1), d) for d in piece.positive))
         for family in (piece.one, piece.other):

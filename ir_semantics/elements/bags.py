@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from math import prod
@@ -211,9 +211,12 @@ def _chosen(term: Term, condition: Term, value: bool) -> Term:
 
 
 def without_common(one: Sequence[Family], other: Sequence[Family]) -> tuple[list[Family], list[Family]]:
-    """Two bags without what both have; they are equal where what is left is."""
+    """Two bags without what both have; they are equal where what is left is.
+
+    A family that is left several times is as many objects.
+    """
     named = [{f.key: f for f in bag} for bag in (one, other)]
     counts = [Counter(f.key for f in bag) for bag in (one, other)]
     rest = [counts[0] - counts[1], counts[1] - counts[0]]
-    first, second = ([named[k][key] for key in rest[k].elements()] for k in (0, 1))
+    first, second = ([replace(named[k][key]) for key in rest[k].elements()] for k in (0, 1))
     return first, second

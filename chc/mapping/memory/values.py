@@ -442,8 +442,6 @@ class Values:
         own = set(use.fold.here.counters)  # a fold in memory has loops of the write itself
         inner = (*use.inner, *(loop for loop in use.fold.loops if loop[0] not in own))
         counter = use.fold.loops[0][0]
-        if use.cycle is not None:
-            return (self._turn(context, use.cycle, {**use.at, **at}, *registers),)
         if use.blocks is not None:
             begin, length = at[counter] * resize(use.blocks[1], 32), use.blocks[1]
             begin = begin if use.part is None else resize(use.part[0], 32) + begin
@@ -454,5 +452,7 @@ class Values:
         if use.part is not None:
             at = {**at, counter: resize(at[counter], 32) + resize(use.part[0], 32)}
         everywhere = {**use.at, **at}
+        if use.cycle is not None:
+            return (self._turn(context, use.cycle, everywhere, *registers),)
         carried = {**use.carried, **dict(zip(use.fold.registers, registers, strict=True))}
         return tuple(self.term(context, use.fold.here, everywhere, inner, t, carried) for t in use.fold.step)

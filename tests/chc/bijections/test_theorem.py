@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import given, settings
 
 from chc.bijections.pieces import Piece, pieces
 from chc.bijections.theorem import goals
-from ir_semantics.elements.bags import Family
+from ir_semantics.elements.bags import Family, without_common
 from ir_semantics.elements.evaluate import Budget, Evaluation
 from ir_semantics.elements.operators import at_most, minus, plus, quotient, remainder, times
 from ir_semantics.elements.terms import Input, Term, fresh, new_terms, number, read, truth, variable_of
@@ -121,3 +122,15 @@ def test_loops_in_another_order_or_direction_are_recognised(sizes: list[int], da
         assert any(_hold([one], [other], [p]) for p in pieces(one, other))
         wrong = _family(vector, [sizes[k] for k in order], turned, offset + 1, 0)
         assert not any(_hold([one], [wrong], [p]) for p in pieces(one, wrong))
+
+
+def test_a_family_that_a_bag_has_twice_is_two_objects() -> None:
+    with new_terms():
+        vector = Input("x", WORD, (number(64),))
+        one, other = (_family(vector, [3], [1], 0, 0) for _ in range(2))
+        first, second = without_common([one, one], [])[0]
+        assert first == second
+        assert first is not second
+        (guess,) = pieces(one, other)
+        with pytest.raises(ValueError, match="each family of a bag must be an object of its own"):
+            next(goals([one], [other, other], [guess]))

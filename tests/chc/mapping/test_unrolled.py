@@ -19,7 +19,7 @@ from tests.chc.mapping.toy import differs, mapping
 
 States = Mapping[str, Expr]
 Body = Callable[[Kernel, States], None]
-SEVEN = const(7, 8)
+SEVEN, ZERO = const(7, 8), const(0, 32)
 
 
 def ir(words: int, *, rows: bool = False) -> Body:
@@ -76,8 +76,34 @@ def in_turn(
     return body
 
 
+def in_parts(*begins: Callable[[States], Expr]) -> Body:
+    """The same in place, two words at once, in loops one after the other that begin at some round."""
+
+    def body(k: Kernel, s: States) -> None:
+        with k.loop("a", s["n"]) as a, k.loop("b", s["m"]) as b:
+            at = a * s["m"] + b
+            k.store(s["dst"], at, SEVEN)
+            for part, begin in enumerate(begins):
+                with k.loop(f"x{part}", s["m"]) as x:
+                    value = k.load(f"old{part}", s["dst"], at)
+                    for u in range(2):
+                        place = a * s["m"] + (x + begin(s)) * 2 + u
+                        value = step(value, k.load(f"word{part}.{u}", s["src"], place))
+                    k.store(s["dst"], at, value)
+
+    return body
+
+
+def against(device: Body, other: Body) -> TensorMapping:
+    return flow(replace(mapping(device, other), abstract=frozenset({"step"})))
+
+
 def claim(device: Body, words: int = 2, *, rows: bool = False) -> TensorMapping:
-    return flow(replace(mapping(device, ir(words, rows=rows)), abstract=frozenset({"step"})))
+    return against(device, ir(words, rows=rows))
+
+
+TWICE = in_turn(2, rounds=lambda s: s["m"] * 2)
+"""In place, in turn, in twice as many rounds."""
 
 
 RIGHT: dict[str, TensorMapping] = {
@@ -85,6 +111,8 @@ RIGHT: dict[str, TensorMapping] = {
     "three": claim(in_turn(3), 3),
     "two, and the first begins anew": claim(in_turn(2, clear=False, anew=lambda x, u: (x == 0) if u == 0 else ~true)),
     "two, in two loops": claim(in_turn(2, rows=True), rows=True),
+    "two on both sides": against(in_turn(2), in_turn(2)),
+    "two at once, in parts, against two in turn": against(in_parts(lambda s: ZERO, lambda s: s["m"]), TWICE),
 }
 
 
@@ -112,6 +140,8 @@ WRONG: dict[str, TensorMapping] = {
     "the second one not in the first round": claim(in_turn(2, only=lambda x, u: ~(x == 0) if u == 1 else true)),
     "the first one not in the last round": claim(in_turn(3, only=lambda x, u: ~(x == 2) if u == 0 else true), 3),
     "three against two": claim(in_turn(3), 2),
+    "half of the rounds that the other side has in turn": against(in_turn(2), TWICE),
+    "the second part reads what the first one read": against(in_parts(lambda s: ZERO, lambda s: ZERO), TWICE),
 }
 
 

@@ -7,9 +7,15 @@ from collections.abc import Callable
 import pytest
 from _pytest.mark import ParameterSet
 
+from chc.translation.prove import Prover
 from chc.translation.refine import Options
+from ir_semantics.elements.binders import fold
+from ir_semantics.elements.operators import apply, at_most, minus, plus, same
+from ir_semantics.elements.terms import Input, Term, fresh, new_terms, number, read
 from ir_semantics.mlir import ir
+from ir_semantics.scalars.formats import INTEGERS, Format
 from smt_encodings.claims import Status
+from smt_encodings.discharge import Discharger
 
 from .reduction_programs import Program, combine
 from .verdicts import status, verdict
@@ -266,3 +272,23 @@ def test_the_same_sums_are_proved(make: Make, one: str, other: str, sizes: tuple
 @pytest.mark.parametrize(("make", "one", "other", "sizes", "element"), _parameters(OTHER))
 def test_other_sums_are_refuted(make: Make, one: str, other: str, sizes: tuple[object, ...], element: str) -> None:
     assert status(make(element, one, *sizes), make(element, other, *sizes), ELEMENTS[element]) is Status.REFUTED
+
+
+def test_a_sum_is_not_proved_to_be_twice_that_sum() -> None:
+    """The prover alone: runs would refute it."""
+    with new_terms():
+        kind, n = Format("integer", (32, "signed", "wrap")), fresh("n", INTEGERS)
+        vector, start = Input("x", kind, (n,)), fresh("start", kind)
+
+        def total(start: Term, *, backwards: bool = False) -> Term:
+            i, accumulator = fresh("i", INTEGERS), fresh("accumulator", kind)
+            element = read(vector, [minus(n, plus(i, number(1))) if backwards else i])
+            return fold(start, accumulator, [(i, n)], apply("add", accumulator, element))
+
+        def is_proved(one: Term, other: Term) -> bool:
+            return Prover(Discharger(), "sums").follows("the same", [at_most(number(0), n)], same(one, other))
+
+        once, twice = total(start, backwards=True), total(total(start))
+        assert is_proved(total(once, backwards=True), twice)
+        assert not is_proved(once, twice)
+        assert not is_proved(twice, once)
