@@ -123,7 +123,9 @@ def run(request: Request, progress: Callable[[int], None] = lambda done: None) -
             explained += 1
     except KeyboardInterrupt:
         result.interrupted = True
-        result.failures += [Failure(outcome) for _, _, outcome in failed[explained:]]
+        for outcome in sorted((o for _, _, o in failed[explained:]), key=lambda o: len(o.source)):
+            if not any(failure.is_like(outcome) for failure in result.failures):
+                result.failures.append(Failure(outcome))
     return result
 
 

@@ -14,7 +14,7 @@ from rewrites.campaigns.campaign import home_of_hypothesis
 from .drafts import Program
 from .programs import programs
 
-SHRINKING_RUNS = 250
+SHRINKING_RUNS = 120
 """Examples that are run to make one smaller."""
 MOST_PIPELINES = 4
 
