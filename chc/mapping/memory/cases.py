@@ -12,7 +12,7 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from chc.mapping.arithmetic.exact import equal, less, product, successor
+from chc.mapping.arithmetic.exact import equal, less, product, successor, total
 from chc.mapping.program.writes import Loops, Schedule
 from ila_lang import Expr, any_of, const, false, free_variables, true
 from smt_encodings.claims import Unsupported
@@ -77,18 +77,26 @@ def split(context: Context, schedule: Schedule, memory: Expr, numbers: Sequence[
 def _separating(context: Context, schedule: Schedule, memory: Expr, numbers: Sequence[int | None]) -> Expr | None:
     """A condition such that one write gave the cell its value at all samples where it holds, or where it does not.
 
-    One that tells all of them apart is taken first, otherwise the simplest one.
+    One that tells all of them apart is taken first, then the first that leaves no write on both sides, then one of
+    which one side has one write: a condition of the program if possible, and at as many samples as possible.
     """
+    guards = {c for w in schedule.writes_to(memory) for c in conjuncts_of(w.guard)}
     conditions = list(dict.fromkeys(_conditions(context, schedule, memory)))
-    partial = None
+    apart, alone, most = None, None, (False, 0)
     for condition, column in zip(conditions, zip(*context.samples.evaluate(conditions), strict=True), strict=True):
-        sides = [{n for n, holds in zip(numbers, column, strict=True) if bool(holds) is side} for side in (True, False)]
-        sizes = sorted(map(len, sides))
-        if sizes[0] == 1 and not sides[0] & sides[1]:
-            if sizes[1] == 1:
+        rows = list(zip(numbers, map(bool, column), strict=True))
+        sides = [[n for n, holds in rows if holds is side] for side in (True, False)]
+        kinds = [set(side) for side in sides]
+        pure = max((len(side) for side, kind in zip(sides, kinds, strict=True) if len(kind) == 1), default=0)
+        if not (all(kinds) and pure):
+            continue
+        if not kinds[0] & kinds[1]:
+            if len(kinds[0]) == len(kinds[1]) == 1:
                 return condition
-            partial = condition if partial is None else partial
-    return partial
+            apart = condition if apart is None else apart
+        if (condition in guards, pure) > most:
+            alone, most = condition, (condition in guards, pure)
+    return alone if apart is None else apart
 
 
 def _conditions(context: Context, schedule: Schedule, memory: Expr) -> Iterator[Expr]:
@@ -110,6 +118,9 @@ def _conditions(context: Context, schedule: Schedule, memory: Expr) -> Iterator[
     yield from (equal(p, const(k, p.width)) for p in parameters for k in range(_FEW))
     for loops in (w.loops for w in writes):
         yield from _below(context, loops, of_sizes)
+    blocks = sorted({int(e.value) for w in writes for _, e in w.loops if e.is_const and e.value > 1})
+    for counter, extent in context.ranges:  # before the last block, which may overlap with others
+        yield from (less(total([counter, const(b, 32)]), extent) for b in blocks)
     yield from (t[0:0] == 0 for t in (*(c for c, _ in context.ranges), *parameters))
 
 

@@ -102,7 +102,7 @@ class ReachingDefinitions:
         for counter, values in zip(write.counters, zip(*iterations, strict=True), strict=True):
             term = table.get(tuple(values))
             if term is None:
-                table = candidates(context.samples, context.ranges, _distances(address, write)) | table
+                table = candidates(context.samples, context.ranges, _distances(context, address, write)) | table
                 term = table.get(tuple(values))
             if term is None:
                 table = digits(context.samples, address, write) | table
@@ -151,11 +151,12 @@ class ReachingDefinitions:
         NoKill(self.layout, self.sampler, context, self._group(context), name, other, reader, point, definition).prove()
 
 
-def _distances(address: Expr, write: Write) -> list[Expr]:
-    """By how much parts of an address exceed parts of a write's that no counter moves: where the write begins."""
+def _distances(context: Context, address: Expr, write: Write) -> list[Expr]:
+    """By how much coordinates and parts of an address exceed a write's parts that no counter moves."""
     counters = set(write.counters)
     begins = [n for n in _words(write.address) if n.args and not counters & set(free_variables(n).values())]
-    return [resize(n, 32) - resize(b, 32) for b in begins[-_FEW:] for n in _words(address)[-_FEW:] if n.args]
+    parts = [*(n for n in _words(address)[-_FEW:] if n.args), *(c for c, _ in context.ranges)]
+    return [resize(n, 32) - resize(b, 32) for b in begins[-_FEW:] for n in parts]
 
 
 def _words(term: Expr) -> list[Expr]:

@@ -211,7 +211,7 @@ def claim(program: Callable[[Host], None], *, least: int = 1, ila: Ila | None = 
         # blocks of two and of four tiles, with and without rests
         sample_shapes=(
             *((1, 1, 1), (1, 2, 3), (2, 1, 2), (3, 2, 1), (2, 3, 4), (4, 3, 2), (3, 4, 5)),
-            *((1, 2, 6), (2, 1, 7), (1, 2, 8), (1, 1, 9)),
+            *((1, 2, 6), (2, 1, 7), (1, 2, 8), (1, 1, 9), (5, 1, 2), (6, 2, 1), (7, 1, 1)),
         ),
         shape_parameters=frozenset(PARAMETERS),
         cell=((row, M), (in_row, const(TILE, 32)), (column, N), (in_column, const(TILE, 32))),

@@ -309,6 +309,32 @@ def rows_in_pairs_and_a_rest(h: Host, fault: str) -> None:
 
 
 @pattern(
+    "the last pair goes on from the one before",
+    "the last pair comes one row early",
+    "the last pair begins a column late",
+    "the last pair takes its first row twice",
+    "the last pair ends early",
+)
+def rows_in_pairs_the_last_of_which_overlaps(h: Host, fault: str) -> None:
+    def product(i: Expr, j: Expr, k: Expr, adds: Expr) -> None:
+        h.preload(k * N + j)
+        h.compute(i * K + k, i * N + j, adds)
+
+    h.all_inputs()
+    with h.loop(M >> 1) as pair, h.loop(two, "u") as u, h.loop(N) as j, h.loop(K) as k:
+        product((pair << 1) + u.zext(32), j, k, ~(k == 0))
+    with h.when((M[0:0] == 1) & ~(M == 1)), h.loop(two, "u") as u, h.loop(N) as j:
+        i = (M - 2) + (ZERO if fault == "the last pair takes its first row twice" else u.zext(32))
+        i = i - 1 if fault == "the last pair comes one row early" else i
+        column = ite(j == 0, j, j - 1) if fault == "the last pair begins a column late" else j
+        with h.loop(K - 1 if fault == "the last pair ends early" else K) as k:
+            product(i, column, k, true if fault == "the last pair goes on from the one before" else ~(k == 0))
+    with h.when(M == 1), h.loop(N) as j, h.loop(K) as k:
+        product(ZERO, j, k, ~(k == 0))
+    h.read_all()
+
+
+@pattern(
     "the rest is there for even numbers",
     "the rest is always there",
     "the rest begins anew",
@@ -510,7 +536,7 @@ def test_the_pattern_is_proved_for_every_size(name: str) -> None:
     assert verdict.status is Status.PROVED, verdict.reason
 
 
-SIZES = ({"m": 2, "n": 2, "k": 3}, {"m": 1, "n": 1, "k": 1}, {"m": 1, "n": 2, "k": 6}, {"m": 3, "n": 1, "k": 9})
+SIZES = ({"m": 2, "n": 2, "k": 3}, {"m": 1, "n": 1, "k": 1}, {"m": 1, "n": 2, "k": 6}, {"m": 3, "n": 2, "k": 9})
 """Sizes at which runs show the faults: of one iteration, of odd and even numbers, of blocks and rests."""
 FAULTS = [
     pytest.param(name, fault, marks=[pytest.mark.slow] if number else [])
