@@ -141,15 +141,20 @@ def row_major(shape: Sequence[Term]) -> tuple[Term, ...]:
 
 @dataclass
 class Accesses:
-    """What the operations of a region read, and write: buffers, with subscripts of an element where it is one."""
+    """What the operations of a region read, and write: buffers, with subscripts of an element where it is one.
+
+    ``loops`` are variables of loops in the region, which subscripts may have, with their extents.
+    """
 
     reads: list[tuple[Buffer, tuple[Term, ...]]] = field(default_factory=list)
     writes: list[tuple[Buffer, tuple[Term, ...] | None]] = field(default_factory=list)
+    loops: dict[Term, Term] = field(default_factory=dict)
 
     def add(self, other: Accesses) -> None:
         """Takes over all of another region."""
         self.reads += other.reads
         self.writes += other.writes
+        self.loops |= other.loops
 
 
 @dataclass(frozen=True)

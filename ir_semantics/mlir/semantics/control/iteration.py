@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from ir_semantics.elements.binders import every, fold, postorder, substitute
 from ir_semantics.elements.folds import Simplification, has_one_step, joined
-from ir_semantics.elements.operators import either
+from ir_semantics.elements.operators import both, choose, either, equal, negation
 from ir_semantics.elements.terms import Input, Term, fresh, is_false, is_true, number, read, truth, variable_of
 from ir_semantics.mlir.semantics.memory import Accesses, Buffer, Memory, Place, apart, same_view
 from ir_semantics.mlir.semantics.program import Call, MeaningOfValue, Proviso, Requirement, Scope
@@ -97,6 +97,7 @@ class Iteration:
             call.scope.memory = replace(before, cells=self._after, made=scope.memory.made, formats=formats)
         self._require(scope)
         self._require_apart()
+        self._accesses.loops |= dict(self._ranges)
         before.accesses.add(self._accesses)
         call.scope.provisos += [Proviso(p.condition, p.otherwise, earlier) for p in self._provisos.values()]
         return results
@@ -281,13 +282,25 @@ class Iteration:
         return condition
 
     def _is_in_step(self, a: Buffer, b: Buffer) -> bool:
-        """Whether each element of a buffer is written once at most, where the same one of another is read."""
+        """Whether an element of a buffer is read in the one iteration alone that may write the same one of another."""
         reads = [at if each is a else None for each, at in self._accesses.reads if _root(each) is a]
         writes = [at if each is b else None for each, at in self._accesses.writes if _root(each) is b]
         if any(x is None or y is None or not same_places(x, y) for x in reads for y in writes):
             return False
         step = self._steps[self._memory(b.kind), b.block]
+        if not all(self._are_of_one_iteration(x) for x in reads if x is not None):
+            return False
         return self._has_one_step(step.accumulators, step.element)
+
+    def _are_of_one_iteration(self, at: tuple[Term, ...]) -> bool:
+        """Whether it is seen that subscripts are those of one iteration alone, also of loops inside of this one."""
+        if any(t.op == "read" for t in postorder(at)):  # what is carried may be the same one in several
+            return False
+        inner = [(v, e) for v, e in self._accesses.loops.items() if any(variable_of(v) in i.symbols for i in at)]
+        accumulator, here = fresh("acc", BOOLEAN), new_subscripts(len(at))
+        step = choose(both(*map(equal, at, here)), negation(accumulator), accumulator)
+        changed = fold(truth(False), accumulator, [*self._ranges, *inner], step)
+        return changed.op == "fold" and has_one_step(changed)
 
     # -- what is required ----------------------------------------------------------------------------------
 
