@@ -370,7 +370,11 @@ def run_block(block: ir.Block, environment: Environment, scope: Scope) -> tuple[
         if operation is block.operations[-1]:
             if operation.results or operation.name not in _TERMINATORS:
                 raise call.fail("a block must end with a return or a yield")
-            yielded = environment.operators[operation.name](call) if operation.regions else call.operands
+            yielded: Sequence[MeaningOfValue] = call.operands
+            if operation.regions:
+                if operation.name not in environment.operators:
+                    raise call.fail("a region at the end of a block has no meaning here")
+                yielded = environment.operators[operation.name](call)
             call.require_all_taken()
             return tuple(yielded)
         if operation.name not in environment.operators:

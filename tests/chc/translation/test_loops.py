@@ -196,6 +196,43 @@ def test_a_loop_over_buffers_that_may_overlap_has_no_meaning_as_a_source() -> No
     assert status(once, once, Options(Reading(buffers_apart=True))) is Status.PROVED
 
 
+def read_again(*, written_at_once: bool) -> ir.Operation:
+    """Twice %a[0]; the first of two iterations, or an operation after them, writes %b[0], which may be the same."""
+    one, add = "memref<1xi32>", "(i32, i32) -> i32"
+    store = op("memref.store", "%d, %b, %zero", f"(i32, {one}, index) -> ()")
+    if written_at_once:
+        lines = [
+            f"%x = {op('memref.load', '%a, %zero', f'({one}, index) -> i32')}",
+            f"%y = {op('arith.addi', '%s, %x', add)}",
+            f"%d = {op('arith.addi', '%x, %x', add)}",
+            f"%c = {op('arith.cmpi', '%k, %zero', '(index, index) -> i1', 'predicate = 0 : i64')}",
+            f'"scf.if"(%c) ({{\n{store}\n"scf.yield"() : () -> ()\n}}, {{\n}}) : (i1) -> ()',
+        ]
+        start = f"%i = {constant('0', 'i32')}"
+        whole = loop("%zero, %two, %one", "%i", "i32", *lines, yields="%y", carried=", %s: i32")
+        return function(f"%a: {one}, %b: {one}", "i32", *NUMBERS, start, f"%0 = {whole}", "%0")
+    body = f'^bb0(%p: i32, %q: i32):\n%d = {op("arith.addi", "%p, %p", add)}\n"linalg.yield"(%d) : (i32) -> ()'
+    doubled_ = generic("%a, %b", f"({one}, {one}) -> ()", ["(d0) -> (d0)"] * 2, "p", "1, 1", body)
+    load = f"%x = {op('memref.load', '%a, %zero', f'({one}, index) -> i32')}"
+    return function(
+        f"%a: {one}, %b: {one}", "i32", *NUMBERS, load, f"%0 = {op('arith.addi', '%x, %x', add)}", doubled_, "%0"
+    )
+
+
+def test_what_is_written_in_place_must_be_read_in_that_iteration_alone() -> None:
+    pair = read_again(written_at_once=False), read_again(written_at_once=True)
+    assert status(*pair) is not Status.PROVED
+    assert status(*pair, Options(Reading(buffers_apart=True))) is Status.PROVED
+
+
+def test_a_region_at_the_end_of_a_block_has_no_meaning_without_its_operator() -> None:
+    end = '"scf.reduce"(%v) ({\n^bb1(%p: f32, %q: f32):\n"scf.reduce.return"(%p) : (f32) -> ()\n}) : (f32) -> ()'
+    segments, types = "operandSegmentSizes = array<i32: 1, 1, 1, 0>", "(index, index, index) -> ()"
+    whole = op("scf.parallel", "%zero, %two, %one", types, segments, f"^bb0(%k: index):\n{end}")
+    program = function("%v: f32", "f32", *NUMBERS, whole, "%v")
+    assert "a region at the end of a block has no meaning here" in verdict(program, program).reason
+
+
 @pytest.mark.parametrize(
     ("program", "reason"),
     [
