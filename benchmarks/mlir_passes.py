@@ -31,7 +31,8 @@ from .mlir_runs import parser as parser_of_runs
 
 PASSES = (
     "arith-expand", "arith-int-range-narrowing{int-bitwidths-supported=32}", "canonicalize",
-    "convert-elementwise-to-linalg", "cse", "empty-tensor-to-alloc-tensor", "fold-tensor-subset-ops",
+    "convert-elementwise-to-linalg", "convert-linalg-to-affine-loops", "convert-linalg-to-loops",
+    "convert-linalg-to-parallel-loops", "cse", "empty-tensor-to-alloc-tensor", "fold-tensor-subset-ops",
     "int-range-optimizations", "linalg-detensorize", "linalg-fold-into-elementwise", "linalg-fold-unit-extent-dims",
     "linalg-fuse-elementwise-ops", "linalg-generalize-named-ops", "linalg-inline-scalar-operands",
     "linalg-specialize-generic-ops", "reify-result-shapes", "sccp", "tosa-layerwise-constant-fold",

@@ -11,7 +11,7 @@ from itertools import product
 from math import prod
 
 from ir_semantics.elements.operators import either
-from ir_semantics.elements.terms import Term, integer_value, number, truth
+from ir_semantics.elements.terms import Term, integer_value, is_true, number, truth
 from ir_semantics.mlir import ir
 from ir_semantics.mlir.affine import AffineMap, Binary, Constant, Dimension, Expression
 
@@ -54,7 +54,10 @@ def _require_apart(call: Call, operands: Sequence[MeaningOfValue], maps: Sequenc
                     require_nested(call, each)
                 in_place = maps[j] == maps[k] and len(set(maps[k].results)) == maps[k].dimensions and j < first
                 may = same_view(written, other) if in_place else truth(False)
-                call.require(either(apart(written, other), may), "what is written must not overlap another operand")
+                condition = either(apart(written, other), may)
+                if not is_true(condition):
+                    call.scope.notes["to write a buffer that overlaps another one of the operation is undefined"] = None
+                call.require(condition, "what is written must not overlap another operand")
 
 
 MOST_ITERATIONS = 64

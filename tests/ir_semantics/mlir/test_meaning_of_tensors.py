@@ -271,3 +271,11 @@ def test_loops_with_indices_windows_and_two_results() -> None:
     sums = [int(b[i] + sum(a[2 * i + j] * j for j in range(2))) for i in range(3)]
     windows = [[int(a[2 * i + j]) for j in range(2)] for i in range(3)]
     assert run(program, a, b, np.zeros((3, 2), np.int64)) == [sums, windows]
+
+
+def test_sums_of_bf16_are_rounded_at_the_end() -> None:
+    """256 + 1 is 256 in bf16, where 256 + 1 + 1 + 2 is 260 in f32."""
+    for type_, expected in (("bf16", 260.0), ("f16", 260.0)):
+        total = op("tosa.reduce_sum", "%a", f"(tensor<4x{type_}>) -> tensor<1x{type_}>", "axis = 0 : i32")
+        program = function(f"%a: tensor<4x{type_}>", f"tensor<1x{type_}>", f"%0 = {total}", "%0")
+        agrees(program, [[256.0, 1.0, 1.0, 2.0]], [expected])

@@ -71,19 +71,27 @@ def _widened(value: Term, kind: Format) -> Term:
     return convert(value, kind) if kind.family == "integer" else apply("cast", value, target=kind)
 
 
+_BFLOAT16, _BINARY32 = Format("float", (8, 8)), Format("float", (8, 24))
+
+
 def _reduce(combine: str) -> Operator:
     def meaning(call: Call) -> Sequence[MeaningOfValue]:
         source = call.tensor(0)
         axis = call.axis("axis", len(source.shape))
         shape = tuple(number(1) if k == axis else n for k, n in enumerate(source.shape))
         call.shaped(shape)
-        start, step = _reduction(call, combine, source.kind)
+        kind = _BINARY32 if combine == "add" and source.kind == _BFLOAT16 else source.kind
+        if kind != source.kind:
+            call.scope.notes["TOSA's sums of bf16 are sums of f32, rounded to bf16 at the end"] = None
+        start, step = _reduction(call, combine, kind)
 
         def element(at: tuple[Term, ...]) -> Element:
             def tap(k: Sequence[Term]) -> Element:
-                return source.at((*at[:axis], *k, *at[axis + 1 :]))
+                summand = source.at((*at[:axis], *k, *at[axis + 1 :]))
+                return Element(_widened(summand.value, kind), summand.defined)
 
-            return folded(start, [source.shape[axis]], tap, step)
+            total = folded(start, [source.shape[axis]], tap, step)
+            return Element(_widened(total.value, source.kind), total.defined)
 
         return [Tensor(source.kind, shape, element)]
 
