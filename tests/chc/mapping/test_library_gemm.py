@@ -527,7 +527,20 @@ def differs(mapping: TensorMapping, sizes: dict[str, int], rounds: int = 4) -> b
     return False
 
 
-@pytest.mark.parametrize("name", PATTERNS)
+QUICK = {
+    "overwrites first by choice",
+    "overwrites first by peeling",
+    "reuses weights by instruction",
+    "loads the next half while it computes",
+    "depth in blocks and a loop over the rest",
+    "a loop unrolled by two",
+}
+"""Patterns that are not marked as slow."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in PATTERNS]
+)
 def test_the_pattern_is_proved_for_every_size(name: str) -> None:
     build, _ = PATTERNS[name]
     mapping = claim(partial(build, fault=""))
@@ -539,7 +552,7 @@ def test_the_pattern_is_proved_for_every_size(name: str) -> None:
 SIZES = ({"m": 2, "n": 2, "k": 3}, {"m": 1, "n": 1, "k": 1}, {"m": 1, "n": 2, "k": 6}, {"m": 3, "n": 2, "k": 9})
 """Sizes at which runs show the faults: of one iteration, of odd and even numbers, of blocks and rests."""
 FAULTS = [
-    pytest.param(name, fault, marks=[pytest.mark.slow] if number else [])
+    pytest.param(name, fault, marks=[pytest.mark.slow] if number or name not in QUICK else [])
     for name, (_, faults) in PATTERNS.items()
     for number, fault in enumerate(faults)
 ]
