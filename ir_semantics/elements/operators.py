@@ -234,18 +234,23 @@ def cast(value: Term, kind: Format) -> Term:
     if value.kind == kind:
         return value
     if kind.family == "integer" and value.kind == INTEGERS:
-        if value.op == "polynomial" and isinstance(value.payload, Index) and not value.payload.quotients:
+        if isinstance(value.payload, Index) and _wraps(kind) and not value.payload.quotients:
             return word_of(value.payload, kind)
         if value.op == "cast" and value.args[0].kind.family == "integer":
             return cast(value.args[0], kind)  # a number cut to bits: extension and truncation of words are both that
         if value.op == "select":
             return choose(value.args[0], cast(value.args[1], kind), cast(value.args[2], kind))
-    if value.kind.family == "integer" and kind.family == "integer" and value.op == "cast":
+    if value.op == "cast" and _wraps(value.kind) and _wraps(kind):
         inner = value.args[0]
         wide = int(value.kind.parameters[0])
         if inner.kind.family in ("int", "integer") and int(kind.parameters[0]) <= wide:
             return cast(inner, kind)  # bits above are cut anyway; those below are the same
     return _evaluated("cast", (value,), kind)
+
+
+def _wraps(kind: Format) -> bool:
+    """Whether a conversion to a format cuts bits, rather than saturates."""
+    return kind.family == "integer" and kind.parameters[2] == "wrap"
 
 
 def word_of(value: Index, kind: Format) -> Term:
