@@ -225,6 +225,43 @@ def test_what_is_written_in_place_must_be_read_in_that_iteration_alone() -> None
     assert status(*pair, Options(Reading(buffers_apart=True))) is Status.PROVED
 
 
+def diagonals() -> tuple[ir.Operation, ir.Operation]:
+    """%a[0] + 2 %a[1] + %a[2], with the first two doubled in %b: each in turn, and in a nest that meets %a[1] twice."""
+    two, add, index = "memref<8xi32>", "(i32, i32) -> i32", "(index, index) -> index"
+
+    def load(name: str, at: str) -> str:
+        return f"%{name} = {op('memref.load', f'%a, %{at}', f'({two}, index) -> i32')}"
+
+    def sum_(name: str, a: str, b: str) -> str:
+        return f"%{name} = {op('arith.addi', f'%{a}, %{b}', add)}"
+
+    def store(name: str, at: str) -> str:
+        return op("memref.store", f"%{name}, %b, %{at}", f"(i32, {two}, index) -> ()")
+
+    body = '^bb0(%p: i32, %q: i32):\n"linalg.yield"(%q) : (i32) -> ()'
+    kept = generic("%a, %b", f"({two}, {two}) -> ()", ["(d0) -> (d0)"] * 2, "p", "1, 1", body)  # apart, or the same
+    places = enumerate(("zero", "one", "two"))
+    values = [line for k, at in places for line in (load(f"l{k}", at), sum_(f"d{k}", f"l{k}", f"l{k}"))]
+    total = [sum_("s", "l0", "l1"), sum_("t", "s", "l1"), sum_("r", "t", "l2")]
+    flat = [kept, *values, *total, store("d0", "zero"), store("d1", "one")]
+    source = function(f"%a: {two}, %b: {two}", "i32", *NUMBERS, *flat, "%r")
+    inner = [
+        f"%x = {op('arith.addi', '%i, %k', index)}", load("u", "x"), sum_("y", "s", "u"), sum_("w", "u", "u"),
+        f"%c = {op('arith.cmpi', '%k, %zero', '(index, index) -> i1', 'predicate = 0 : i64')}",
+        f'"scf.if"(%c) ({{\n{store("w", "x")}\n"scf.yield"() : () -> ()\n}}, {{\n}}) : (i1) -> ()',
+    ]  # fmt: skip
+    row = loop("%zero, %two, %one", "%o", "i32", *inner, yields="%y", carried=", %s: i32")
+    outer = f'^bb0(%i: index, %o: i32):\n%r = {row}\n"scf.yield"(%r) : (i32) -> ()'
+    whole = op("scf.for", "%zero, %two, %one, %n", "(index, index, index, i32) -> i32", "", outer)
+    nest = [f"%n = {constant('0', 'i32')}", f"%e = {whole}"]
+    return source, function(f"%a: {two}, %b: {two}", "i32", *NUMBERS, *nest, "%e")
+
+
+def test_what_a_nest_reads_twice_it_must_not_write_between() -> None:
+    assert status(*diagonals()) is not Status.PROVED
+    assert status(*diagonals(), Options(Reading(buffers_apart=True))) is Status.PROVED
+
+
 def test_a_region_at_the_end_of_a_block_has_no_meaning_without_its_operator() -> None:
     end = '"scf.reduce"(%v) ({\n^bb1(%p: f32, %q: f32):\n"scf.reduce.return"(%p) : (f32) -> ()\n}) : (f32) -> ()'
     segments, types = "operandSegmentSizes = array<i32: 1, 1, 1, 0>", "(index, index, index) -> ()"
