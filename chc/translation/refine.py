@@ -13,6 +13,7 @@ from ir_semantics.elements.folds import Simplification
 from ir_semantics.elements.operators import at_most, both, conjuncts, either, equal, inside, negation, same
 from ir_semantics.elements.terms import Term, fresh, integer_value, is_true, new_terms, number, truth
 from ir_semantics.mlir import ir
+from ir_semantics.mlir.printer import text_of_type
 from ir_semantics.mlir.semantics.arguments import Arguments, arguments_of, barred_of, globals_of, require_usual_index
 from ir_semantics.mlir.semantics.function import Meaning, meaning_of, signature
 from ir_semantics.mlir.semantics.memory import Memory, Place
@@ -70,8 +71,10 @@ def refines(
     start = time.perf_counter()
     options = options or Options()
     if signature(source) != signature(target):
+        before, after = (text_of_type(ir.FunctionType(*map(tuple, signature(f)))) for f in (source, target))
         raise ValueError(
-            f"functions must have one signature to be compared; {source.symbol} and {target.symbol} differ"
+            f"functions must have one signature to be compared; @{source.symbol} is {before} in the source, and "
+            f"@{target.symbol} {after} in the target"
         )
     with new_terms():
         attempt = _Attempt((source, target), options, discharger or Discharger(), modules)
@@ -183,7 +186,11 @@ class _Attempt:
         require_usual_index(self.modules)
         self.arguments = arguments_of(self.functions[0], self.options.reading, self.globals)
         self.arguments.barred = self.barred
-        source, target = (meaning_of(f, self.arguments, self.options.reading) for f in self.functions)
+        source = meaning_of(self.functions[0], self.arguments, self.options.reading)
+        try:
+            target = meaning_of(self.functions[1], self.arguments, self.options.reading)
+        except NotCovered as error:
+            raise NotCovered(f"the target's {error.operator}", error.position, error.why) from error
         if source.limits:
             raise source.limits[0]
         order = (_ORDER,) if self.options.associative else ()

@@ -78,6 +78,8 @@ class Scanner:
     def missing(self, kind: str) -> MlirError:
         """The complaint that something else than ``kind`` stands here."""
         word = _NEXT_WORD.match(self.text, self.at)
+        if word and "\udc80" <= word[0][0] <= "\udcff":  # what surrogateescape makes of a byte
+            return self.error(f"here must be {kind} in UTF-8, not the byte {ord(word[0][0]) - 0xDC00:#x}")
         return self.error(f"here must be {kind}, not {repr(word[0]) if word else 'the end of the text'}")
 
     def sees(self, literal: str) -> bool:

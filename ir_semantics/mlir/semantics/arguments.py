@@ -11,6 +11,7 @@ from ir_semantics.elements.operators import at_most, plus
 from ir_semantics.elements.terms import Input, Term, fresh, number, read, table
 from ir_semantics.mlir import ir
 from ir_semantics.mlir.affine import AffineMap
+from ir_semantics.mlir.printer import text_of_type
 from ir_semantics.scalars.formats import INTEGERS
 
 from .constants import constant_table
@@ -59,7 +60,8 @@ def _argument(function: ir.Operation, arguments: Arguments, type_: ir.Type, name
         return _buffer(function, arguments, type_, name, is_apart)
     kind = format_of(type_.element if isinstance(type_, ir.TensorType) else type_)
     if kind is None or (isinstance(type_, ir.TensorType) and type_.encoding is not None):
-        raise NotCovered("func.func", function.position, f"an argument of the type {type_} has no meaning here")
+        why = f"an argument of the type {text_of_type(type_)} has no meaning here"
+        raise NotCovered("func.func", function.position, why)
     if not isinstance(type_, ir.TensorType):
         scalar = fresh(name, kind)
         arguments.scalars.append(scalar)
@@ -89,7 +91,8 @@ def _buffer(function: ir.Operation, arguments: Arguments, type_: ir.MemRefType, 
     """A view of a block that is not known; or (apart) of one of its own, from its beginning."""
     kind, shape = format_of(type_.element), _shape(arguments, type_.shape, name)
     if kind is None or type_.memory_space is not None:
-        raise NotCovered("func.func", function.position, f"an argument of the type {type_} has no meaning here")
+        why = f"an argument of the type {text_of_type(type_)} has no meaning here"
+        raise NotCovered("func.func", function.position, why)
     strides, more = row_major(shape), 0
     if isinstance(type_.layout, AffineMap):
         factors = linear_factors(type_.layout.results[0]) if len(type_.layout.results) == 1 else None

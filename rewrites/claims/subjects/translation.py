@@ -41,11 +41,13 @@ class Program:
         """What the text says; raises MlirError where it is wrong."""
         return read(self.text, ORIGIN if self.release else None)
 
-    def function(self, symbol: str) -> ir.Operation:
-        """The function of that name; raises ValueError unless there is one with a body."""
+    def function(self, symbol: str, side: str) -> ir.Operation:
+        """The function of that name; raises ValueError, which names the side, unless there is one with a body."""
         named = [f for f in self.module.symbols() if f.symbol == symbol and f.name == "func.func" and f.regions]
         if len(named) != 1 or not named[0].regions[0].blocks:
-            raise ValueError(f"both programs must have one function @{symbol} with a body")
+            raise ValueError(
+                f"both programs must have one function @{symbol} with a body; the {side} has {len(named) or 'none'}"
+            )
         return named[0]
 
 
@@ -61,7 +63,7 @@ class Pair:
     @property
     def functions(self) -> tuple[ir.Operation, ir.Operation]:
         """Both functions; raises ValueError where there are none."""
-        return self.source.function(self.symbol), self.target.function(self.symbol)
+        return self.source.function(self.symbol, "source"), self.target.function(self.symbol, "target")
 
     @property
     def modules(self) -> tuple[ir.Module, ir.Module]:
@@ -128,7 +130,7 @@ class TranslationSubject(Subject):
 
     def place(self) -> tuple[str, int]:
         """The source's file and the line of the function in it."""
-        return self.file, self.pair.source.function(self.pair.symbol).position.line
+        return self.file, self.pair.source.function(self.pair.symbol, "source").position.line
 
     def provers(self, method: str) -> tuple[Callable[..., Any], ...]:
         """The proof, and its obligations made again."""

@@ -200,10 +200,23 @@ def test_what_has_no_meaning_is_said_with_its_place() -> None:
     outcome = verdict(unknown, unknown)
     assert outcome.status is Status.UNKNOWN
     assert outcome.reason == ("complex.abs at 4:7: the operator has no meaning here; rewrite the function without it")
+    outcome = verdict(function("%a: f32", "f32", "%a"), unknown)
+    assert outcome.status is Status.UNKNOWN
+    assert outcome.reason == (
+        "the target's complex.abs at 4:7: the operator has no meaning here; rewrite the function without it"
+    )
+
+
+@pytest.mark.parametrize("written", ["complex<f32>", "memref<2xcomplex<f32>>"])
+def test_types_in_messages_are_those_of_mlir(written: str) -> None:
+    unknown = function(f"%a: {written}", written, "%a")
+    assert verdict(unknown, unknown).reason == (
+        f"func.func at 2:5: an argument of the type {written} has no meaning here; rewrite the function without it"
+    )
 
 
 def test_signatures_must_agree() -> None:
-    with pytest.raises(ValueError, match="functions must have one signature to be compared; f and f differ"):
+    with pytest.raises(ValueError, match=r"; @f is \(f32\) -> f32 in the source, and @f \(f64\) -> f64 in"):
         verdict(function("%a: f32", "f32", "%a"), function("%a: f64", "f64", "%a"))
 
 

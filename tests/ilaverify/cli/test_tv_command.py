@@ -160,8 +160,19 @@ def test_functions_that_differ_in_type_or_are_gone_are_unknown(
     code, rows = claims(capsys, source, target)
     assert code == 2
     assert rows.keys() == {"f", "g"}
-    assert rows["f"]["reason"].startswith("functions must have one signature to be compared")
-    assert rows["g"]["reason"] == "both programs must have one function @g with a body"
+    assert rows["f"]["reason"] == (
+        "functions must have one signature to be compared; @f is (i32, i32) -> i32 in the source, and @f "
+        "(f32, f32) -> f32 in the target"
+    )
+    assert rows["g"]["reason"] == "both programs must have one function @g with a body; the target has none"
+
+
+def test_a_file_that_is_no_text_is_refused_by_its_first_byte(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("bytes.mlir").write_bytes(b"\xfe\x80")
+    assert main(["tv", "bytes.mlir", "bytes.mlir"]) == 64
+    assert capsys.readouterr().err == (
+        "ilaverify: bytes.mlir:1:1: here must be an operation in UTF-8, not the byte 0xfe\n"
+    )
 
 
 def test_one_function_is_chosen(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
