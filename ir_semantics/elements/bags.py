@@ -16,13 +16,14 @@ from math import prod
 
 from ir_semantics.scalars.formats import Format, Literal
 
-from .binders import array, opened_fold, outside_binders, rebuilt, substitute
+from .binders import array, opened_every, opened_fold, outside_binders, rebuilt, substitute
 from .operators import apply, both, inside, negation
 from .terms import Term, constant, integer_value, is_false, is_true, literal, number, truth, variable_of
 
 OPERATORS: Mapping[str, tuple[str, ...]] = {
     "integer": ("add", "mul", "maximum", "minimum", "bit_and", "bit_or", "bit_xor"),
     "float": ("add", "maximum", "minimum", "maxnum", "minnum"),
+    "boolean": ("and",),
 }
 """By families of formats: operators that may be associative and commutative; whether one is, is asked."""
 MOST_SUMMANDS = 20_000
@@ -45,6 +46,8 @@ class Operator:
 
 def _unit(name: str, kind: Format) -> Literal | None:
     units: dict[str, Literal]
+    if kind.family == "boolean":
+        return Fraction(1)  # true, as conditions are joined by *and* alone
     if kind.family == "float":
         units = {"maximum": float("-inf"), "minimum": float("inf"), "add": -0.0}
         return units.get(name)
@@ -110,6 +113,8 @@ def operator_of(term: Term) -> Operator | None:
         return None
     if term.op in OPERATORS[term.kind.family]:
         return Operator(term.op, term.kind)
+    if term.op == "every":
+        return Operator("and", term.kind)
     if term.op == "fold":
         opened = opened_fold(term)
         return next(
@@ -140,6 +145,9 @@ def families(term: Term, operator: Operator) -> list[Family]:
         condition, *arms = term.args
         cases = zip((condition, negation(condition)), arms, strict=True)
         return [f for case, arm in cases for f in _within((), case, families(arm, operator))]
+    if term.op == "every" and operator.name == "and":
+        variables, extents, condition = opened_every(term)
+        return list(_within(tuple(zip(variables, extents, strict=True)), truth(True), families(condition, operator)))
     if term.op == "fold":
         opened = opened_fold(term)
         added = _added(opened.step, opened.accumulator, operator)
@@ -160,9 +168,10 @@ def _added(step: Term, accumulator: Term, operator: Operator) -> list[Family] | 
     if step is accumulator:
         return []
     if step.op == operator.name:
-        one, other = step.args if own in step.args[0].symbols else step.args[::-1]
-        added = None if own in other.symbols else _added(one, accumulator, operator)
-        return None if added is None else [*added, *families(other, operator)]
+        mine = [arg for arg in step.args if own in arg.symbols]
+        added = _added(mine[0], accumulator, operator) if len(mine) == 1 else None
+        others = [f for arg in step.args if own not in arg.symbols for f in families(arg, operator)]
+        return None if added is None else [*added, *others]
     if step.op == "select" and own not in step.args[0].symbols:
         condition, yes, no = step.args
         arms = [_added(arm, accumulator, operator) for arm in (yes, no)]

@@ -37,6 +37,8 @@ def vector(element: str, region: str, *, is_reversed: bool = False, operands: in
         ("i32", "arith.xori", Status.PROVED),
         ("i32", "arith.andi", Status.PROVED),
         ("i1", "arith.ori", Status.PROVED),
+        ("i1", "arith.andi", Status.PROVED),
+        ("i1", "arith.xori", Status.PROVED),
         ("index", "arith.addi", Status.PROVED),
         ("f32", "arith.maximumf", Status.PROVED),
         ("f32", "arith.minnumf", Status.PROVED),
@@ -48,6 +50,18 @@ def vector(element: str, region: str, *, is_reversed: bool = False, operands: in
 def test_operators_on_all_values(element: str, name: str, expected: Status) -> None:
     region = combine(element, name)
     assert status(vector(element, region), vector(element, region, is_reversed=True)) is expected
+
+
+@pytest.mark.parametrize("name", ["arith.ori", "arith.andi"])
+def test_joined_conditions_of_which_one_is_another(name: str) -> None:
+    sides = []
+    for is_moved in (False, True):
+        p = Program("i1")
+        argument, c = p.argument(4), p.argument()
+        operand = p.reverse(p.moved(argument, 0, 1), 0) if is_moved else argument
+        region = combine("i1", name)
+        sides.append(p.done(p.loops(["(k) -> (k)", "(k) -> ()"], "r", operand, c, region=region)))
+    assert status(*sides) is Status.REFUTED
 
 
 def region_of(*lines: str, element: str = "i8", operands: str = "%p: i8, %r: i8") -> str:
