@@ -157,8 +157,9 @@ def _stated(function: ir.Operation, sizes: Sequence[Index]) -> tuple[Equality, C
                 domain = both(*(equal(v, 0) if is_equality else le(0, v) for v, is_equality in parts))
             case _ if name.startswith("rule."):
                 why = (
-                    f"the attribute {name} must be {DOMAIN}, an affine set with {len(sizes)} dimensions (one for each "
-                    f"? and each index of the arguments), or {EQUALITY}, one of {', '.join(_NOTIONS)}"
+                    f"the attribute {name} is none of a rule, or has no such value; a rule may have {DOMAIN}, an "
+                    f"affine set with {len(sizes)} dimensions (one for each ? and each index of the arguments), and "
+                    f"{EQUALITY}, one of {', '.join(_NOTIONS)}"
                 )
                 raise NotCovered(function.name, function.position, why)
     return equality, domain

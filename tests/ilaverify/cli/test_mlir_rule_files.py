@@ -99,7 +99,7 @@ def test_a_proved_pair_becomes_a_rule_that_the_compiler_uses(folder: Path, capsy
     assert code == 0 and "transpose(x0) + transpose(x1) = transpose(x0 + x1)" in out and "bit_exact" in out
     code, out, _ = run(capsys, "compile", str(sum_of_transposes()), "--target", "hlscnn", "-o", "out", "--no-store",
                        "--module", "rules.mlir")  # fmt: skip
-    assert code == 0 and "rests on      1 certificates: sums\n" in out
+    assert code == 0 and "rests on      1 certificate: sums\n" in out
     code, out, _ = run(capsys, "check", "out", "--module", "rules.mlir")
     assert code == 0 and out.endswith("2 accepted, 0 rejected\n"), out
     code, out, _ = run(capsys, "show", "sums", "--mlir", "--module", "rules.mlir")
@@ -140,8 +140,9 @@ def test_bad_files_of_rules(folder: Path, capsys: pytest.CaptureFixture[str]) ->
         "absent.mlir": "absent.mlir: an MLIR file must be a readable file: No such file or directory",
         "pair.mlir": "pair.mlir must have a module with the functions @left and @right; it has none",
         "half.mlir": "half.mlir:2:3: func.func: a rule must have two functions, @left and @right",
-        "domain.mlir": "domain.mlir:2:3: func.func: the attribute rule.domain must be rule.domain, an affine "
-        "set with 4 dimensions (one for each ? and each index of the arguments), or rule.equality, one of ",
+        "domain.mlir": "domain.mlir:2:3: func.func: the attribute rule.domain is none of a rule, or has no such "
+        "value; a rule may have rule.domain, an affine set with 4 dimensions (one for each ? and each index of the arguments), and "
+        "rule.equality, one of ",
         "broken.mlir": "broken.mlir:1:13: ",
     }.items():
         code, _, err = run(capsys, "list", "rule", "--module", name)
