@@ -141,8 +141,8 @@ def test_bad_files_of_rules(folder: Path, capsys: pytest.CaptureFixture[str]) ->
         "pair.mlir": "pair.mlir must have a module with the functions @left and @right; it has none",
         "half.mlir": "half.mlir:2:3: func.func: a rule must have two functions, @left and @right",
         "domain.mlir": "domain.mlir:2:3: func.func: the attribute rule.domain is none of a rule, or has no such "
-        "value; a rule may have rule.domain, an affine set with 4 dimensions (one for each ? and each index of the arguments), and "
-        "rule.equality, one of ",
+        "value; a rule may have rule.domain, an affine set with 4 dimensions (one for each ? and each index of the "
+        "arguments), and rule.equality, one of ",
         "broken.mlir": "broken.mlir:1:13: ",
     }.items():
         code, _, err = run(capsys, "list", "rule", "--module", name)
