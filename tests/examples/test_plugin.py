@@ -166,6 +166,7 @@ def test_one_shape_is_proved(method: str, chip: Run) -> None:
     assert code == 0 and out.startswith("PROVED  my_chip_dense"), out + err
 
 
+@pytest.mark.slow
 @pytest.mark.proof
 def test_from_proofs_to_a_run(chip: Run, tmp_path: Path) -> None:
     store, proofs = ("--store", str(tmp_path / "store")), str(tmp_path / "proofs")

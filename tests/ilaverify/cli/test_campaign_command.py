@@ -16,6 +16,7 @@ import pytest
 from ilaverify.catalogue import find_campaign
 from ilaverify.cli import campaign as cli_campaign
 from ilaverify.errors import UsageError
+from ilaverify.pass_campaign import NAME as PASSES
 from rewrites.campaigns.campaign import run_campaign
 from rewrites.campaigns.examples import ExampleFileError, read_example, write_example
 from tests.ilaverify.cli import toy_campaigns as toys
@@ -174,7 +175,7 @@ def test_progress_is_one_line_on_a_terminal(
             ["toy_none"],
             f"campaign must be one of {', '.join(toys.CAMPAIGNS)}, not 'toy_none' (did you mean toy_broken?)",
         ),
-        ([], f"campaign must be given a NAME, one of {', '.join(toys.CAMPAIGNS)}"),
+        ([], f"campaign must be given a NAME, one of {', '.join([*toys.CAMPAIGNS, PASSES])}"),
         (["toy_cut", "-o", __file__], f"-o must name a directory, not the file {__file__}"),
         (["toy_cut", "--replay", "/none"], "/none: an example must be a readable file: No such file or directory"),
     ],
@@ -200,7 +201,7 @@ def test_bad_numbers(capsys: pytest.CaptureFixture[str], arguments: list[str], m
 def test_names_are_listed_and_corrected(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "--list")
     assert code == 0
-    assert [line.split()[0] for line in out.splitlines()] == list(toys.CAMPAIGNS)
+    assert [line.split()[0] for line in out.splitlines()] == [*toys.CAMPAIGNS, PASSES]
     with pytest.raises(UsageError, match=r"\(did you mean flexasr_maxpool\?\)"):
         find_campaign("flexasr_maxpol")
 

@@ -342,6 +342,7 @@ def test_real_passes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert checked(capsys, "proofs")[0] == 0
 
 
+@pytest.mark.slow
 @needs_mlir_opt
 def test_the_example_of_the_document(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     examples = Path(__file__).parents[3] / "examples" / "mlir"

@@ -37,7 +37,7 @@ def half(value: Fraction) -> float:
     return float(round(value / unit) * unit)
 
 
-@pytest.mark.parametrize("count", [2049, 4099, 65536])
+@pytest.mark.parametrize("count", [2049, 4099, pytest.param(65536, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("padded", [False, True])
 def test_means_of_binary16(count: int, padded: bool) -> None:
     x = np.full((1, 1, count), 0.75, np.float16)

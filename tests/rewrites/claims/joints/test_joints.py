@@ -47,6 +47,18 @@ from tests.rewrites.claims.joints.test_repeated_steps import FLEXASR as RECURREN
 Expand = Callable[[Assembly, Sequence[int], Attributes], int]
 
 
+LONG = (
+    "joint-flexasr-lstm-flexasr-lstm",
+    "joint-flexasr-max-pool-x4-flexasr-maxpool-x4",
+    "conv2d_8bit: lanes not moved",
+)
+"""More than ten seconds; others like them take less."""
+
+
+def marked(name: str) -> object:
+    return pytest.param(name, marks=pytest.mark.slow) if name in LONG else name
+
+
 def decided(joint: Joint, operator: Operator) -> Verdict:
     return JointSubject("the-joint", joint, operator).prove(Discharger(timeout=8.0))
 
@@ -65,7 +77,7 @@ def of(operator: Any, claim: MappingClaim) -> Joint:
     return joint
 
 
-@pytest.mark.parametrize("name", joint_entries())
+@pytest.mark.parametrize("name", map(marked, joint_entries()))
 def test_ours_are_proved(name: str) -> None:
     subject = joint_entries()[name].build()
     assert isinstance(subject, JointSubject)
@@ -193,7 +205,7 @@ TWINS: dict[str, tuple[Joint, Operator]] = {
 }
 
 
-@pytest.mark.parametrize("name", TWINS)
+@pytest.mark.parametrize("name", map(marked, TWINS))
 def test_a_twin_is_not_proved(name: str) -> None:
     verdict = decided(*TWINS[name])
     unread = "another format" in name or name in ("conv2d: with relu in hardware", "vta: operands exchanged")
