@@ -134,7 +134,7 @@ class Prover:
 
     def _is_free(self, operator: Operator) -> bool:
         """Whether an operator is associative and commutative on all values, or taken to be."""
-        if operator == Operator("add", operator.kind) and operator.kind.family == "float":
+        if operator.name == "add" and operator.kind.family == "float":
             return self.floats_are_symbols
         a, b, c = (fresh(name, operator.kind) for name in "abc")
 
