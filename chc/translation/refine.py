@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import islice, product
 from math import prod
+from typing import ParamSpec, TypeVar
 
 from ir_semantics.elements.binders import unrolled
 from ir_semantics.elements.folds import Simplification
@@ -28,6 +29,9 @@ from smt_encodings.runs import surviving
 from .prove import COARSE, FINE, Ladder, Prover
 from .runs import STEPS, Counterexample
 from .runs import Runs as Search
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 METHOD = "refinement"
 FIRST, MORE, LAST = 18, 60, 400
@@ -70,18 +74,12 @@ def refines(
     """
     start = time.perf_counter()
     options = options or Options()
-    if signature(source) != signature(target):
-        before, after = (text_of_type(ir.FunctionType(*map(tuple, signature(f)))) for f in (source, target))
-        raise ValueError(
-            f"functions must have one signature to be compared; @{source.symbol} is {before} in the source, and "
-            f"@{target.symbol} {after} in the target"
-        )
     with new_terms():
         attempt = _Attempt((source, target), options, discharger or Discharger(), modules)
         try:
             status, reason = attempt.decide()
         except NotCovered as error:
-            status, reason = Status.UNKNOWN, f"{error}; rewrite the function without it"
+            status, reason = Status.UNKNOWN, f"{error}; {error.step}"
         except Unsupported as error:
             status, reason = Status.UNKNOWN, str(error)
         obligations, details = attempt.discharger.obligations, attempt.details
@@ -101,8 +99,6 @@ def required(
 
     Raises ValueError where they do not lead to a proof.
     """
-    if signature(source) != signature(target):
-        raise ValueError("functions must have one signature to be compared")
     with new_terms():
         requirements = Requirements(second=False)
         attempt = _Attempt((source, target), options, requirements, modules)
@@ -184,13 +180,17 @@ class _Attempt:
     def read(self) -> tuple[Meaning, Meaning]:
         """The meaning of both functions."""
         require_usual_index(self.modules)
+        types = signature(self.functions[0]), _of_target(signature, self.functions[1])
+        if types[0] != types[1]:
+            before, after = (text_of_type(ir.FunctionType(*map(tuple, t))) for t in types)
+            raise ValueError(
+                f"functions must have one signature to be compared; @{self.functions[0].symbol} is {before} in the "
+                f"source, and @{self.functions[1].symbol} {after} in the target"
+            )
         self.arguments = arguments_of(self.functions[0], self.options.reading, self.globals)
         self.arguments.barred = self.barred
         source = meaning_of(self.functions[0], self.arguments, self.options.reading)
-        try:
-            target = meaning_of(self.functions[1], self.arguments, self.options.reading)
-        except NotCovered as error:
-            raise NotCovered(f"the target's {error.operator}", error.position, error.why) from error
+        target = _of_target(meaning_of, self.functions[1], self.arguments, self.options.reading)
         if source.limits:
             raise source.limits[0]
         order = (_ORDER,) if self.options.associative else ()
@@ -230,8 +230,9 @@ class _Attempt:
         if counterexample is not None:
             return self._refuted(counterexample)
         self.details["reasons"] = tuple(self.prover.reasons)
-        last = self.prover.reasons[-1] if self.prover.reasons else ""
-        return Status.UNKNOWN, f"not proved: {unproved}; {last}"
+        last = [reason.replace(f"{unproved}: ", "", 1) for reason in self.prover.reasons[-1:]]
+        broken = (p.otherwise for p in (*source.provisos, *target.provisos) if str(p.otherwise) == unproved)
+        return Status.UNKNOWN, "; ".join([f"not proved: {unproved}", *last, *(b.step for b in islice(broken, 1))])
 
     def _refuted(self, counterexample: Counterexample) -> tuple[Status, str]:
         self.details["counterexample"] = counterexample
@@ -386,6 +387,14 @@ class _Attempt:
             alike = both(other.defined, same(unrolled(one.value, UNROLLED), unrolled(other.value, UNROLLED)))
             goals.append(either(negation(one.defined), alike))
         return self.prover.follows(f"each element of {name} is the same", known, both(*goals), (), COARSE)
+
+
+def _of_target(said: Callable[P, R], *args: P.args, **named: P.kwargs) -> R:
+    """What is said of the target; what it does not cover is named as the target's."""
+    try:
+        return said(*args, **named)
+    except NotCovered as error:
+        raise NotCovered(f"the target's {error.operator}", error.position, error.why, error.step) from error
 
 
 def _places(shape: Sequence[int]) -> Iterator[tuple[Term, ...]]:

@@ -50,7 +50,7 @@ def _results(call: Call, first: int = 0) -> list[Element]:
     """The results of the attribute ``map`` for the operands from ``first`` on."""
     map_ = call.attribute("map")
     if not isinstance(map_, AffineMap):
-        raise call.fail("the attribute map must be an affine map")
+        raise call.wrong("the attribute map must be an affine map")
     return results_of(call, map_, [call.element(i) for i in range(first, len(call.operands))])
 
 

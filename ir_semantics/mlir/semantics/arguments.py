@@ -33,7 +33,7 @@ class Arguments:
     facts: list[Term] = field(default_factory=list)
     """What holds of sizes and of numbers of type index."""
     before: Before = field(default_factory=Before)
-    barred: Mapping[str, str] = field(default_factory=dict)
+    barred: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Why functions of the modules cannot be called, by name."""
     likely: dict[Term, tuple[int, ...]] = field(default_factory=dict)
     """Numbers to try first in a search for counterexamples."""
@@ -111,16 +111,19 @@ def _buffer(function: ir.Operation, arguments: Arguments, type_: ir.MemRefType, 
     return Buffer(kind, block, plus(offset, number(more)), shape, strides)
 
 
-def barred_of(modules: Iterable[ir.Module]) -> dict[str, str]:
-    """Why functions of modules cannot be called: one with a body is known, and one of two types is not one function."""
-    barred, types = dict[str, str](), dict[str, ir.Attribute | None]()
+def barred_of(modules: Iterable[ir.Module]) -> dict[str, tuple[str, str]]:
+    """Why functions of modules cannot be called: one with a body is known, and one of two types is not one function.
+
+    With each reason is the next step.
+    """
+    barred, types = dict[str, tuple[str, str]](), dict[str, ir.Attribute | None]()
     for function in (s for module in modules for s in module.symbols() if s.name == "func.func"):
         assert function.symbol is not None
         type_ = function.attributes.get("function_type")
         if function.regions and function.regions[0].blocks:
-            barred[function.symbol] = "a call of a function with a body has no meaning here; inline it"
+            barred[function.symbol] = "a call of a function with a body has no meaning here", "inline it"
         elif types.setdefault(function.symbol, type_) != type_:
-            barred[function.symbol] = "a function that has two types has no meaning here; give it the same one"
+            barred[function.symbol] = "a function that has two types has no meaning here", "give it the same one"
     return barred
 
 
@@ -132,7 +135,8 @@ def require_usual_index(modules: Iterable[ir.Module]) -> None:
     for operation in (o for module in modules for o in module.operations):
         layout = operation.attributes.get("dlti.dl_spec")
         if any(bits != "64" for bits in _INDEX_BITS.findall(getattr(layout, "text", ""))):
-            raise NotCovered(operation.name, operation.position, "values of type index must have 64 bits here")
+            why = "values of type index must have 64 bits here"
+            raise NotCovered(operation.name, operation.position, why, "say so in dlti.dl_spec, or say nothing of index")
 
 
 def globals_of(*modules: ir.Module | None) -> dict[str, Global]:
@@ -173,5 +177,6 @@ def _global(operation: ir.Operation, block: int) -> Global | None:
 def block_of(function: ir.Operation) -> ir.Block:
     """The one block of a function; raises NotCovered where it has several, or none."""
     if len(function.regions) != 1 or len(function.regions[0].blocks) != 1:
-        raise NotCovered("func.func", function.position, "a function must be one block; inline or unroll control flow")
+        why, step = "a function must be one block", "keep control flow in operators of scf or affine"
+        raise NotCovered("func.func", function.position, why, step)
     return function.regions[0].blocks[0]

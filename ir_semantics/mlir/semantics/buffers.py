@@ -32,7 +32,7 @@ def sizes_of(call: Call, dynamic: Sequence[MeaningOfValue], place: int = 0) -> t
 def _plain_result(call: Call) -> ir.MemRefType:
     type_ = call.operation.results[0].type
     if not isinstance(type_, ir.MemRefType) or type_.layout is not None:
-        raise call.fail("a new buffer must have elements one after the other")
+        raise call.fail("a new buffer must have elements one after the other", "allocate it without a layout")
     return type_
 
 
@@ -209,7 +209,8 @@ def _get_global(call: Call) -> Sequence[MeaningOfValue]:
     own = name.root if isinstance(name, ir.SymbolReference) and not name.nested else ""
     known = call.environment.globals.get(own)
     if known is None:
-        raise call.fail("the global must be one of the module, with a type that has a meaning here")
+        why = "the global must be one of the module, with a type that has a meaning here"
+        raise call.fail(why, "take its buffer as an argument")
     shape = tuple(map(number, known.shape))
     return [Buffer(known.kind, number(known.block), number(0), shape, row_major(shape))]
 

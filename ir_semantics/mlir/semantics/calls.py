@@ -13,23 +13,25 @@ from ir_semantics.scalars.formats import INTEGERS
 
 from .program import Call, MeaningOfValue, Operator
 from .tensor import new_subscripts
-from .values import Element, Tensor
+from .values import DEFINED, Element, Tensor
 
 
 def _call(call: Call) -> Sequence[MeaningOfValue]:
     callee = call.attribute("callee")
     if not isinstance(callee, ir.SymbolReference):
-        raise call.fail("the callee must be named")
+        raise call.wrong("the callee must be named")
     if callee.nested or callee.root in call.environment.barred:
-        why = call.environment.barred.get(callee.root, "the callee must be a function of the same module")
-        raise call.fail(why)
+        outside = "the callee must be a function of the same module", "name one"
+        raise call.fail(*call.environment.barred.get(callee.root, outside))
     call.scope.notes[
         f"@{callee.root} is some function of its operands, without effects, whose behaviour is defined"
     ] = None
     operands = [term for operand in call.operands for term in _operand(call, operand)]
     is_defined = both(*map(_whole, call.operands))
     if not is_true(is_defined):
-        call.scope.limits.append(call.fail("a source that gives to a call what may be undefined has no meaning here"))
+        call.scope.limits.append(
+            call.fail("a source that gives to a call what may be undefined has no meaning here", DEFINED)
+        )
     return [_result(call, f"{callee.root}#{k}", k, operands, is_defined) for k in range(len(call.operation.results))]
 
 
@@ -50,7 +52,7 @@ def _operand(call: Call, operand: MeaningOfValue) -> tuple[Term, ...]:
         at = new_subscripts(len(operand.shape))
         element = operand.at(at)
         return (array(at, operand.shape, element.value, element.defined),)
-    raise call.fail("a buffer cannot be given to a call here")
+    raise call.fail("a call with buffers has no meaning here", "inline it")
 
 
 def _result(call: Call, name: str, place: int, operands: Sequence[Term], is_defined: Term) -> MeaningOfValue:
@@ -61,7 +63,7 @@ def _result(call: Call, name: str, place: int, operands: Sequence[Term], is_defi
     shape = []
     for k, size in enumerate(type_.shape):
         if size is None and not is_true(is_defined):
-            raise call.fail("a size that depends on what may be undefined has no meaning here")
+            raise call.fail("a size that depends on what may be undefined has no meaning here", DEFINED)
         unknown = terms.call(f"{name}.size{k}", INTEGERS, *operands) if size is None else number(size)
         call.scope.facts.append(at_most(number(0), unknown))
         shape.append(unknown)

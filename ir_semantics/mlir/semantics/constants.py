@@ -21,7 +21,8 @@ def elements_of(call: Call, value: ir.Attribute | None) -> Tensor:
     type_ = value.type if isinstance(value, ir.DenseElements | ir.SparseElements) else None
     constants = constant_table(value, call.format(type_)) if isinstance(type_, ir.TensorType) else None
     if constants is None:
-        raise call.fail(f"the constant must be a dense or sparse tensor that lists at most {MOST_ELEMENTS} numbers")
+        why = f"the constant must be a dense or sparse tensor that lists at most {MOST_ELEMENTS} numbers"
+        raise call.fail(why, "take it as an argument")
     return tensor_of(constants)
 
 

@@ -25,7 +25,7 @@ from .program import (
     says_nothing,
 )
 from .tosa import elementwise, movement, reductions
-from .values import Element, NotCovered, Tensor, defined
+from .values import VERIFY, Element, NotCovered, Tensor, defined
 
 OPERATORS: Mapping[str, Operator] = {
     **constants.OPERATORS,
@@ -71,7 +71,8 @@ def meaning_of(function: ir.Operation, arguments: Arguments, reading: Reading) -
     inputs, outputs = map(tuple, signature(function))
     stated = ir.TypeAttribute(ir.FunctionType(inputs, outputs))
     if function.attributes.get("function_type", stated) != stated:
-        raise NotCovered(function.name, function.position, "function_type must be the types of arguments and results")
+        why = "function_type must be the types of arguments and results"
+        raise NotCovered(function.name, function.position, why, VERIFY)
     scope = Scope(reading, arguments.before.memory())
     values = dict(zip(block.arguments, arguments.values, strict=True))
     results = run_block(
@@ -102,7 +103,7 @@ def _parts(function: ir.Operation, result: MeaningOfValue) -> Sequence[Element |
     known = integer_value(result.block)
     if (known is None or known < 0) and result.block.op != "symbol":
         why = "a buffer that the function makes or chooses cannot be returned here"
-        raise NotCovered("func.return", function.position, why)
+        raise NotCovered("func.return", function.position, why, "write to an argument in its place")
     return [defined(n) for n in (result.block, result.offset, *result.shape, *result.strides)]
 
 

@@ -60,7 +60,7 @@ def _flags(call: Call) -> set[str]:
     text = value.text if isinstance(value, ir.OpaqueAttribute) else ""
     flags = set(text.removeprefix("arith.overflow<").removesuffix(">").replace(" ", "").split(","))
     if not flags <= {"none", "nsw", "nuw"}:
-        raise call.fail("the flags of overflow must be nsw, nuw or none")
+        raise call.wrong("the flags of overflow must be nsw, nuw or none")
     return flags - {"none"}
 
 
@@ -146,10 +146,10 @@ def _index_division(call: Call, op: str, is_signed: bool, a: Term, b: Term) -> R
     """Divisions of index by a positive number."""
     divisor = integer_value(b)
     if divisor is None or divisor <= 0:
-        raise call.fail("a divisor of type index must be a positive constant")
+        raise call.fail("a divisor of type index must be a positive constant", "compute on i64")
     down, rest = quotient(a, b), remainder(a, b)
     if not is_signed and not is_true(at_most(number(0), a)):
-        raise call.fail("an unsigned quotient of an index that may be negative has no meaning here")
+        raise call.fail("an unsigned quotient of an index that may be negative has no meaning here", "compute on i64")
     if op == "floor_quotient":
         return Result(down)
     if op == "ceil_quotient":
@@ -186,7 +186,7 @@ def _shift(op: str, is_signed: bool) -> ScalarRule:
         if a.kind == INTEGERS:
             amount = integer_value(b)
             if op != "shift_left" or amount is None or not 0 <= amount < 64:
-                raise call.fail("a shift of an index must be to the left, by a constant below 64")
+                raise call.fail("a shift of an index must be to the left, by a constant below 64", "compute on i64")
             note_index(call)
             kept_ = _kept_unsigned("mul", a, number(1 << amount)) if "nuw" in _flags(call) else None
             return Result(times(a, number(1 << amount)), kept_)
@@ -321,7 +321,7 @@ def _conversion(is_signed: bool = True) -> ScalarRule:
         (value,) = args
         kind = call.result_format()
         if value.kind == INTEGERS and not is_signed and bits_of(kind) > 64:
-            raise call.fail("an index cannot be extended here without its sign")
+            raise call.fail("an index cannot be extended here without its sign", "cast it to i64 first")
         if kind == INTEGERS and bits_of(value.kind) >= 64:  # the lower 64 bits, which are read with sign
             return Result(convert(apply("cast", value, target=word(64)), kind))
         return Result(convert(value, kind, is_signed))

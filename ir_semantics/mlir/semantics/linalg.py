@@ -77,7 +77,7 @@ def _written_out(call: Call, maps: Sequence[AffineMap], outputs: int) -> Sequenc
             if not isinstance(expression, Dimension) or known is None:
                 raise call.fail("a region that writes has no meaning here")
             if extents.setdefault(expression.position, known) != known:
-                raise call.fail("sizes that one loop goes over must be equal")
+                raise call.wrong("sizes that one loop goes over must be equal")
     count = maps[0].dimensions
     if len(extents) < count or prod(extents.values()) > MOST_ITERATIONS:
         raise call.fail("a region that writes has no meaning here")
@@ -98,7 +98,7 @@ def _generic(call: Call) -> Sequence[MeaningOfValue]:
     if isinstance(iterators, ir.ArrayAttribute):
         texts = [getattr(e, "text", getattr(e, "value", "")) for e in iterators.elements]
         if any("parallel" not in x and "reduction" not in x for x in texts):
-            raise call.fail("loops must be parallel or reductions")
+            raise call.wrong("loops must be parallel or reductions")
     if any(o.name == "memref.store" for o in call.body.operations):
         return _written_out(call, call.maps("indexing_maps"), outputs)
     return _loops(call, call.operands, call.maps("indexing_maps"), outputs)
@@ -112,7 +112,7 @@ def _index(call: Call) -> Sequence[MeaningOfValue]:
 def _fill(call: Call) -> Sequence[MeaningOfValue]:
     value, into = read_zero(call, call.element(0)), call.operands[1]
     if value.kind != into.kind:
-        raise call.fail("what a tensor is filled with must have its format")
+        raise call.wrong("what a tensor is filled with must have its format")
     if isinstance(into, Buffer):
         write(call, into, Tensor(into.kind, into.shape, lambda _: value))
         return []
@@ -128,7 +128,7 @@ def _copy(call: Call) -> Sequence[MeaningOfValue]:
     source, into = call.tensor(0), call.tensor(1)
     call.require_equal(source.shape, into.shape, "operands must have one shape")
     if source.kind != into.kind:
-        raise call.fail("operands must have one format")
+        raise call.wrong("operands must have one format")
     return [source]
 
 
@@ -198,7 +198,7 @@ def usual_maps(call: Call) -> list[AffineMap]:
     strides, dilations = call.wholes("strides", [1] * windows), call.wholes("dilations", [1] * windows)
     for each in (*strides, *dilations):
         if each < 1:
-            raise call.fail("strides and dilations must be positive")
+            raise call.wrong("strides and dilations must be positive")
     return [_map(nest.loops.split(), operand, strides, dilations) for operand in nest.operands]
 
 

@@ -57,7 +57,7 @@ def value_of(call: Call, expression: Expression, dimensions: Sequence[Term], sym
             if divisor is None:
                 call.require(at_most(number(1), b), "a divisor must be positive")
             elif divisor <= 0:
-                raise call.fail("a divisor in an affine map must be positive")
+                raise call.wrong("a divisor in an affine map must be positive")
             match operator:
                 case "floordiv":
                     return quotient(a, b)
@@ -97,7 +97,7 @@ class Loops:
                         extents[expression.position] = size
         known = [e for e in extents if e is not None]
         if len(known) < count:
-            raise self.call.fail("each loop must go over a dimension of an operand")
+            raise self.call.wrong("each loop must go over a dimension of an operand")
         return known
 
     def _require(self, extents: Sequence[Term]) -> None:
@@ -107,7 +107,7 @@ class Loops:
             if not isinstance(operand, Tensor):
                 continue
             if len(map_.results) != len(operand.shape):
-                raise call.fail("a map must have a result for each dimension of its operand")
+                raise call.wrong("a map must have a result for each dimension of its operand")
             for size, expression in zip(operand.shape, map_.results, strict=True):
                 if isinstance(expression, Dimension):
                     call.require(
@@ -167,7 +167,7 @@ class Loops:
         position = len(self.operands) - self.outputs + place
         start, map_ = self.operands[position], self.maps[position]
         if not isinstance(start, Tensor):
-            raise self.call.fail("what a result starts from must be a tensor")
+            raise self.call.wrong("what a result starts from must be a tensor")
         over: dict[int, int] = {}
         for k, expression in enumerate(map_.results):
             if isinstance(expression, Dimension) and expression.position not in over:
@@ -175,7 +175,8 @@ class Loops:
             elif isinstance(expression, Constant) and expression.value == 0:
                 self.call.require(equal(start.shape[k], number(1)), "loops must write all of a result")
             else:
-                raise self.call.fail("results must be written at dimensions of the loops, each once")
+                why = "results must be written at dimensions of the loops, each once"
+                raise self.call.fail(why, "let each dimension of a result have a loop of its own")
         inner = [(k, extent) for k, extent in enumerate(extents) if k not in over]
 
         def element(at: tuple[Term, ...]) -> Element:

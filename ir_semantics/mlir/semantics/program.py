@@ -18,7 +18,7 @@ from ir_semantics.mlir.affine import AffineMap
 from ir_semantics.scalars.formats import INTEGERS, Format
 
 from .memory import Buffer, Global, Memory
-from .values import Element, NotCovered, Tensor, format_of
+from .values import DEFINED, VERIFY, WITHOUT, Element, NotCovered, Tensor, format_of
 
 MeaningOfValue: TypeAlias = Element | Tensor | Buffer
 
@@ -107,8 +107,8 @@ class Environment:
     operators: Mapping[str, Operator]
     indices: tuple[Term, ...] = ()
     globals: Mapping[str, Global] = field(default_factory=dict)
-    barred: Mapping[str, str] = field(default_factory=dict)
-    """Why functions of the modules cannot be called, by name."""
+    barred: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """Why functions of the modules cannot be called, by name, and the next step."""
 
 
 @dataclass
@@ -135,9 +135,13 @@ class Call:
         """The operator."""
         return self.operation.name
 
-    def fail(self, why: str) -> NotCovered:
-        """What to raise where there is no meaning."""
-        return NotCovered(self.name, self.operation.position, why)
+    def fail(self, why: str, step: str = WITHOUT) -> NotCovered:
+        """What to raise where there is no meaning; ``step`` is the user's next one."""
+        return NotCovered(self.name, self.operation.position, why, step)
+
+    def wrong(self, why: str) -> NotCovered:
+        """What to raise where the text is not valid."""
+        return self.fail(why, VERIFY)
 
     # -- operands ------------------------------------------------------------------------------------------
 
@@ -145,21 +149,21 @@ class Call:
         """A scalar operand."""
         operand = self.operands[place]
         if not isinstance(operand, Element):
-            raise self.fail(f"operand {place} must be a scalar")
+            raise self.wrong(f"operand {place} must be a scalar")
         return operand
 
     def tensor(self, place: int) -> Tensor:
         """A tensor operand."""
         operand = self.operands[place]
         if not isinstance(operand, Tensor):
-            raise self.fail(f"operand {place} must be a tensor")
+            raise self.wrong(f"operand {place} must be a tensor")
         return operand
 
     def buffer(self, place: int) -> Buffer:
         """A buffer that is an operand."""
         operand = self.operands[place]
         if not isinstance(operand, Buffer):
-            raise self.fail(f"operand {place} must be a buffer")
+            raise self.wrong(f"operand {place} must be a buffer")
         return operand
 
     def tensors(self) -> list[Tensor]:
@@ -178,7 +182,7 @@ class Call:
     def settled(self, element: Element, reason: str) -> Term:
         """As :meth:`used`, where MLIR does not say that behaviour is undefined else: a source has no meaning then."""
         if not is_true(element.defined):
-            self.scope.limits.append(self.fail(f"{reason}, which has no meaning here in a source"))
+            self.scope.limits.append(self.fail(f"{reason}, which has no meaning here in a source", DEFINED))
         return self.used(element, reason)
 
     def require(self, condition: Term, reason: str, at: Sequence[Term] = ()) -> None:
@@ -201,7 +205,7 @@ class Call:
     def require_equal(self, a: Sequence[Term], b: Sequence[Term], reason: str) -> None:
         """States that shapes are equal."""
         if len(a) != len(b):
-            raise self.fail(f"{reason}: {len(a)} and {len(b)} dimensions")
+            raise self.wrong(f"{reason}: {len(a)} and {len(b)} dimensions")
         for x, y in zip(a, b, strict=True):
             self.require(equal(x, y), reason)
 
@@ -223,14 +227,14 @@ class Call:
         """The shape that the type of a result states."""
         type_ = self.operation.results[place].type
         if not isinstance(type_, ir.TensorType):
-            raise self.fail("the result must be a tensor")
+            raise self.wrong("the result must be a tensor")
         return type_.shape
 
     def shaped(self, sizes: Sequence[Term], place: int = 0, reason: str = "sizes must be those of the type") -> None:
         """Requires that sizes are those that the type of a result states."""
         shape = self.result_shape(place)
         if len(shape) != len(sizes):
-            raise self.fail(f"the result must have {len(sizes)} dimensions, not {len(shape)}")
+            raise self.wrong(f"the result must have {len(sizes)} dimensions, not {len(shape)}")
         for stated, size in zip(shape, sizes, strict=True):
             if stated is not None:
                 self.require(equal(size, number(stated)), reason)
@@ -249,7 +253,7 @@ class Call:
         """Whether there is an attribute that says all by being there."""
         value = self.attribute(name)
         if value is not None and not isinstance(value, ir.UnitAttribute):
-            raise self.fail(f"the attribute {name} must be unit")
+            raise self.wrong(f"the attribute {name} must be unit")
         return value is not None
 
     def require_all_taken(self) -> None:
@@ -262,14 +266,14 @@ class Call:
         """An integer attribute."""
         value = self.attribute(name)
         if not isinstance(value, ir.IntegerAttribute):
-            raise self.fail(f"the attribute {name} must be an integer")
+            raise self.wrong(f"the attribute {name} must be an integer")
         return value.value
 
     def axis(self, name: str, rank: int) -> int:
         """An attribute that is a dimension of a tensor."""
         value = self.whole(name)
         if not 0 <= value < rank:
-            raise self.fail(f"the attribute {name} must be a dimension, from 0 to {rank - 1}, not {value}")
+            raise self.wrong(f"the attribute {name} must be a dimension, from 0 to {rank - 1}, not {value}")
         return value
 
     def wholes(self, name: str, default: Sequence[int] | None = None) -> list[int]:
@@ -286,14 +290,14 @@ class Call:
             case ir.ArrayAttribute(elements=elements):
                 if all(isinstance(e, ir.IntegerAttribute) for e in elements):
                     return [e.value for e in elements if isinstance(e, ir.IntegerAttribute)]
-        raise self.fail(f"the attribute {name} must be a list of integers")
+        raise self.wrong(f"the attribute {name} must be a list of integers")
 
     def maps(self, name: str) -> list[AffineMap]:
         """A list of affine maps."""
         value = self.attribute(name)
         if isinstance(value, ir.ArrayAttribute) and all(isinstance(e, AffineMap) for e in value.elements):
             return [e for e in value.elements if isinstance(e, AffineMap)]
-        raise self.fail(f"the attribute {name} must be a list of maps")
+        raise self.wrong(f"the attribute {name} must be a list of maps")
 
     def segments(self) -> list[tuple[MeaningOfValue, ...]]:
         """The operands in the groups that ``operandSegmentSizes`` states."""
@@ -302,9 +306,9 @@ class Call:
             groups.append(self.operands[start : start + length])
             start += length
             if length < 0:
-                raise self.fail("operandSegmentSizes must not be negative")
+                raise self.wrong("operandSegmentSizes must not be negative")
         if start != len(self.operands):
-            raise self.fail(f"operandSegmentSizes must group {len(self.operands)} operands, not {start}")
+            raise self.wrong(f"operandSegmentSizes must group {len(self.operands)} operands, not {start}")
         return groups
 
     def mixed(self, static: Sequence[int], dynamic: Sequence[MeaningOfValue]) -> list[Term]:
@@ -314,12 +318,12 @@ class Call:
             if each == DYNAMIC:
                 first = rest.pop(0) if rest else None
                 if not isinstance(first, Element):
-                    raise self.fail("there must be an operand for each dynamic size")
+                    raise self.wrong("there must be an operand for each dynamic size")
                 numbers.append(self.settled(first, "a size, an offset or a stride may be undefined"))
             else:
                 numbers.append(number(each))
         if rest:
-            raise self.fail("there must be a dynamic size for each operand")
+            raise self.wrong("there must be a dynamic size for each operand")
         return numbers
 
     # -- regions -------------------------------------------------------------------------------------------
@@ -329,7 +333,7 @@ class Call:
         """The block of the first region."""
         regions = self.operation.regions
         if not regions or len(regions[0].blocks) != 1:
-            raise self.fail("the region must be one block")
+            raise self.wrong("the region must be one block")
         return regions[0].blocks[0]
 
     def run_region(
@@ -337,9 +341,9 @@ class Call:
     ) -> tuple[MeaningOfValue, ...]:
         """What a block of the operation yields for given arguments; ``indices`` are those of ``linalg.index``."""
         if len(block.arguments) != len(arguments):
-            raise self.fail(f"the block must have {len(arguments)} arguments, not {len(block.arguments)}")
+            raise self.wrong(f"the block must have {len(arguments)} arguments, not {len(block.arguments)}")
         if not all(_is_of(v, a.type) for v, a in zip(arguments, block.arguments, strict=True)):
-            raise self.fail("the arguments of the block must be of the types of what they stand for")
+            raise self.wrong("the arguments of the block must be of the types of what they stand for")
         values = {**self.environment.values, **dict(zip(block.arguments, arguments, strict=True))}
         return run_block(block, replace(self.environment, values=values, indices=tuple(indices)), scope)
 
@@ -350,7 +354,7 @@ class Call:
         yielded = self.run_region(self.body, arguments, scope, indices)
         elements = [e for e in yielded if isinstance(e, Element)]
         if len(elements) != len(yielded):
-            raise self.fail("the block must yield scalars")
+            raise self.wrong("the block must yield scalars")
         return elements
 
 
@@ -365,11 +369,12 @@ def run_block(block: ir.Block, environment: Environment, scope: Scope) -> tuple[
         here = replace(environment, values=values)
         late = next((o for o in operation.operands if o not in values), None)
         if late is not None:
-            raise NotCovered(operation.name, operation.position, f"%{late.name} must be defined before it is used")
+            why = f"%{late.name} must be defined before it is used"
+            raise NotCovered(operation.name, operation.position, why, VERIFY)
         call = Call(operation, tuple(values[o] for o in operation.operands), scope, here)
         if operation is block.operations[-1]:
             if operation.results or operation.name not in _TERMINATORS:
-                raise call.fail("a block must end with a return or a yield")
+                raise call.wrong("a block must end with a return or a yield")
             yielded: Sequence[MeaningOfValue] = call.operands
             if operation.regions:
                 if operation.name not in environment.operators:
@@ -382,10 +387,10 @@ def run_block(block: ir.Block, environment: Environment, scope: Scope) -> tuple[
         try:
             results = environment.operators[operation.name](call)
         except (IndexError, TypeError, ValueError) as error:
-            raise call.fail(f"operands, attributes and types of the operation do not fit: {error}") from error
+            raise call.wrong(f"operands, attributes and types of the operation do not fit: {error}") from error
         call.require_all_taken()
         if not all(_is_of(v, r.type) for v, r in zip(results, operation.results, strict=True)):
-            raise call.fail("operands, attributes and types of the operation do not fit")
+            raise call.wrong("operands, attributes and types of the operation do not fit")
         values.update(zip(operation.results, results, strict=True))
     raise ValueError("a block must have operations")
 

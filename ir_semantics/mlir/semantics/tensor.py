@@ -174,13 +174,13 @@ def groups_of(call: Call) -> list[list[int]]:
     """The dimensions that ``reassociation`` puts together."""
     value = call.attribute("reassociation")
     if not isinstance(value, ir.ArrayAttribute):
-        raise call.fail("the attribute reassociation must be a list of lists")
+        raise call.wrong("the attribute reassociation must be a list of lists")
     groups = []
     for group in value.elements:
         if not isinstance(group, ir.ArrayAttribute):
-            raise call.fail("the attribute reassociation must be a list of lists")
+            raise call.wrong("the attribute reassociation must be a list of lists")
         if not all(isinstance(e, ir.IntegerAttribute) for e in group.elements):
-            raise call.fail("the attribute reassociation must be lists of dimensions")
+            raise call.wrong("the attribute reassociation must be lists of dimensions")
         groups.append([e.value for e in group.elements if isinstance(e, ir.IntegerAttribute)])
     return groups
 
@@ -228,7 +228,7 @@ def inferred_sizes(
     for k, group in enumerate(groups):
         unknown = [d for d in group if stated[d] == DYNAMIC]
         if len(unknown) > 1:
-            raise call.fail("only one size of a group may be dynamic")
+            raise call.wrong("only one size of a group may be dynamic")
         for d in unknown:
             others = product_of([number(stated[e]) for e in group if e != d])
             sizes[d] = quotient(source[k], others)
@@ -242,7 +242,7 @@ def _reshape(call: Call) -> Sequence[MeaningOfValue]:
     for k, n in enumerate(stated):
         size = call.settled(into.at((number(k),)), "a size may be undefined")
         if size.kind != INTEGERS:
-            raise call.fail("the sizes must be of type index")
+            raise call.wrong("the sizes must be of type index")
         sizes.append(size if n is None else number(n))
         call.require(equal(size, sizes[-1]), "sizes must be those of the type")
         call.require(at_most(number(0), size), "a size must not be negative")
@@ -299,9 +299,9 @@ def kept_dimensions(call: Call, static: Sequence[int], small: ir.Shape) -> list[
             kept.append(k)
             rest.pop(0)
         elif n != 1:
-            raise call.fail("the smaller type must have the sizes of the slice, without some that are 1")
+            raise call.wrong("the smaller type must have the sizes of the slice, without some that are 1")
     if rest:
-        raise call.fail("the smaller type must have the sizes of the slice, without some that are 1")
+        raise call.wrong("the smaller type must have the sizes of the slice, without some that are 1")
     return kept
 
 

@@ -14,12 +14,19 @@ from ir_semantics.mlir.floats import FORMATS
 from ir_semantics.scalars.floats import decode
 from ir_semantics.scalars.formats import BOOLEAN, INTEGERS, Format, Literal
 
+WITHOUT = "rewrite the function without it"
+"""The next step where something of MLIR has no meaning here."""
+DEFINED = "write the source so that it is always defined"
+"""The next step where a source takes as defined what may not be."""
+VERIFY = "verify the text with mlir-opt, and correct it"
+"""The next step where a text is not valid MLIR."""
+
 
 class NotCovered(Exception):
-    """An operator, or a form of one, that has no meaning here; carries the operator and its place."""
+    """What has no meaning here; carries the operator, its place, why, and the next step for the user."""
 
-    def __init__(self, operator: str, position: ir.Position, why: str) -> None:
-        self.operator, self.position, self.why = operator, position, why
+    def __init__(self, operator: str, position: ir.Position, why: str, step: str = WITHOUT) -> None:
+        self.operator, self.position, self.why, self.step = operator, position, why, step
         super().__init__(f"{operator} at {position}: {why}")
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 
 from ir_semantics.mlir import ir
+from ir_semantics.mlir.reader import read
 from smt_encodings.claims import Status
 from tests.ir_semantics.mlir.mlir_text import constant, function, generic, op
 
@@ -213,6 +214,49 @@ def test_types_in_messages_are_those_of_mlir(written: str) -> None:
     assert verdict(unknown, unknown).reason == (
         f"func.func at 2:5: an argument of the type {written} has no meaning here; rewrite the function without it"
     )
+
+
+BRANCHES = """
+"func.func"() <{function_type = () -> (), sym_name = "f"}> ({
+  "cf.br"()[^bb1] : () -> ()
+^bb1:
+  "func.return"() : () -> ()
+}) : () -> ()"""
+NO_SIZES = "operandSegmentSizes = array<i32: 0, 0>"
+REFUSED = {
+    "blocks": (
+        next(iter(read(BRANCHES).symbols())),
+        "func.func at 2:1: a function must be one block; keep control flow in operators of scf or affine",
+    ),
+    "a new buffer": (
+        function("", "memref<f32>", f"%m = {op('memref.alloc', '', '() -> memref<f32>', NO_SIZES)}", "%m"),
+        "func.return at 2:5: a buffer that the function makes or chooses cannot be returned here; "
+        "write to an argument in its place",
+    ),
+    "a call with a buffer": (
+        function("%m: memref<f32>", "i1", f"%0 = {op('func.call', '%m', '(memref<f32>) -> i1', 'callee = @g')}", "%0"),
+        "func.call at 4:7: a call with buffers has no meaning here; inline it",
+    ),
+    "what may be poison": (
+        function(
+            "%a: i32", "i32",
+            f"%s = {op('arith.addi', '%a, %a', '(i32, i32) -> i32', 'overflowFlags = #arith.overflow<nsw>')}",
+            f"%0 = {op('func.call', '%s', '(i32) -> i32', 'callee = @g')}", "%0",
+        ),
+        "func.call at 5:1: a source that gives to a call what may be undefined has no meaning here; "
+        "write the source so that it is always defined",
+    ),
+    "an unknown divisor": (
+        function("%i: index", "index", f"%0 = {op('arith.divsi', '%i, %i', '(index, index) -> index')}", "%0"),
+        "arith.divsi at 4:7: a divisor of type index must be a positive constant; compute on i64",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("program", "message"), REFUSED.values(), ids=REFUSED)
+def test_each_refusal_has_its_own_next_step(program: ir.Operation, message: str) -> None:
+    outcome = verdict(program, program)
+    assert (outcome.status, outcome.reason) == (Status.UNKNOWN, message)
 
 
 def test_signatures_must_agree() -> None:

@@ -19,7 +19,7 @@ from ir_semantics.elements.terms import Input, Term, fresh, is_false, is_true, n
 from ir_semantics.mlir.semantics.memory import Accesses, Buffer, Memory, Place, apart, same_view
 from ir_semantics.mlir.semantics.program import Call, MeaningOfValue, Proviso, Requirement, Scope
 from ir_semantics.mlir.semantics.tensor import new_subscripts
-from ir_semantics.mlir.semantics.values import Element, Tensor
+from ir_semantics.mlir.semantics.values import WITHOUT, Element, Tensor
 from ir_semantics.scalars.formats import BOOLEAN, INTEGERS, Format
 
 from .replacement import Replacement, same_places
@@ -81,7 +81,7 @@ class Iteration:
         scope = call.scope.inner(replace(before, cells=self._cells, accesses=self._accesses, is_carried=True))
         yielded = body(carried, scope)
         if len(yielded) != len(carried):
-            raise call.fail(f"the body must yield {len(carried)} values, not {len(yielded)}")
+            raise call.wrong(f"the body must yield {len(carried)} values, not {len(yielded)}")
         self._require_same_blocks(before, scope.memory)
         written = dict.fromkeys((b.kind, b.block) for b, _ in self._accesses.writes)
         for kind, _ in written:
@@ -168,7 +168,7 @@ class Iteration:
             slot = self._slots[_mark(carried.at(new_subscripts(len(carried.shape))))]
             slot.after = yielded.at
             return slot
-        raise self.call.fail("the body must yield values of the types that it is given")
+        raise self.call.wrong("the body must yield values of the types that it is given")
 
     def _result(self, start: MeaningOfValue, slot: _Slot | None) -> MeaningOfValue:
         if slot is None:
@@ -268,8 +268,9 @@ class Iteration:
             for b in dict.fromkeys(_root(b) for b, _ in writes):
                 condition = self._apart(a, b)
                 if not is_true(condition):
-                    why = self.call.fail("buffers of which one is read and one is written must be apart in a loop")
-                    self._provisos.setdefault(condition, Proviso(condition, why))
+                    why = "buffers of which one is read and one is written must be apart in a loop"
+                    step = WITHOUT if self.call.scope.reading.buffers_apart else "--buffers-apart says it of arguments"
+                    self._provisos.setdefault(condition, Proviso(condition, self.call.fail(why, step)))
 
     def _apart(self, a: Buffer, b: Buffer) -> Term:
         condition = apart(a, b) if a.is_nested and b.is_nested else truth(False)

@@ -40,7 +40,7 @@ def _variables(call: Call, bounds: Sequence[tuple[Term, Term, Term]]) -> tuple[l
 
 def _for(call: Call) -> Sequence[MeaningOfValue]:
     if call.body.arguments[:1] and call.body.arguments[0].type != ir.IndexType():
-        raise call.fail("a loop over words has no meaning here; its bounds must be of type index")
+        raise call.fail("a loop over words has no meaning here", "compute its bounds as index")
     if call.has("unsignedCmp"):
         raise call.fail("a loop whose bounds are compared without sign has no meaning here")
     low, high, step = (_bound(call, call.element(k)) for k in range(3))
@@ -49,7 +49,7 @@ def _for(call: Call) -> Sequence[MeaningOfValue]:
 
 def _bound(call: Call, value: MeaningOfValue) -> Term:
     if not isinstance(value, Element) or value.kind != INTEGERS:
-        raise call.fail("the bounds of a loop must be of type index")
+        raise call.wrong("the bounds of a loop must be of type index")
     return call.settled(value, "a bound of a loop may be undefined")
 
 
@@ -68,7 +68,7 @@ def _affine_for(call: Call) -> Sequence[MeaningOfValue]:
     lower, upper, starts = call.segments()
     maps = call.attribute("lowerBoundMap"), call.attribute("upperBoundMap")
     if not all(isinstance(m, AffineMap) for m in maps):
-        raise call.fail("the bounds must be affine maps")
+        raise call.wrong("the bounds must be affine maps")
     ends = []
     for map_, operands, is_smallest in zip(maps, (lower, upper), (False, True), strict=True):
         assert isinstance(map_, AffineMap)
@@ -155,7 +155,7 @@ def _one_of(call: Call, condition: Term, a: MeaningOfValue, b: MeaningOfValue) -
     if isinstance(a, Tensor) and isinstance(b, Tensor):
         shape = tuple(choose(condition, x, y) for x, y in zip(a.shape, b.shape, strict=True))
         return Tensor(a.kind, shape, lambda at: chosen(condition, a.at(at), b.at(at)))
-    raise call.fail("both branches must yield values of one type")
+    raise call.wrong("both branches must yield values of one type")
 
 
 def _memory_of(condition: Term, a: Memory, b: Memory) -> Memory:

@@ -104,7 +104,7 @@ def ignores_nan(call: Call) -> bool:
             return False
         case ir.OpaqueAttribute(text="tosa.nan_mode<IGNORE>") | ir.StringAttribute(value="IGNORE"):
             return True
-    raise call.fail("the mode of NaN must be PROPAGATE or IGNORE")
+    raise call.wrong("the mode of NaN must be PROPAGATE or IGNORE")
 
 
 def _negate(call: Call, args: Sequence[Term]) -> Result:
@@ -156,7 +156,7 @@ def _number(call: Call, value: ir.Attribute | None, x: Term) -> Term:
         case ir.IntegerAttribute(value=n):
             width = bits_of(x.kind)
             return constant(max(-(1 << (width - 1)), min(n, (1 << (width - 1)) - 1)), x.kind)
-    raise call.fail("the ends must be numbers")
+    raise call.wrong("the ends must be numbers")
 
 
 def _reciprocal(call: Call, args: Sequence[Term]) -> Result:

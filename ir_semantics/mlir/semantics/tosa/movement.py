@@ -30,7 +30,7 @@ def numbers_of(call: Call, attribute: str, operand: int) -> list[int]:
     places = [(i,) for i in range(known[0])] if len(known) == 1 else [(i, j) for i in range(known[0]) for j in (0, 1)]
     values = [literal(tensor.at(tuple(map(number, at))).value) for at in places]
     if any(v is None for v in values):
-        raise call.fail(f"{attribute} must be constant")
+        raise call.fail(f"{attribute} must be constant", "mlir-opt --canonicalize may make it so")
     return [int(v) for v in values if v is not None]
 
 
@@ -41,7 +41,7 @@ def _reshape(call: Call) -> Sequence[MeaningOfValue]:
     total = product_of(source.shape)
     shape = tuple(quotient(total, known) if n < 0 else number(n) for n in stated)
     if sum(n < 0 for n in stated) > 1:
-        raise call.fail("only one size may be left open")
+        raise call.wrong("only one size may be left open")
     call.shaped(shape)
     return [reshaped(call, source, shape)]
 
@@ -66,7 +66,7 @@ def _reverse(call: Call) -> Sequence[MeaningOfValue]:
 def _tile(call: Call) -> Sequence[MeaningOfValue]:
     source, multiples = call.tensor(0), numbers_of(call, "multiples", 1)
     if any(m < 0 for m in multiples):
-        raise call.fail("multiples must not be negative")
+        raise call.wrong("multiples must not be negative")
     shape = tuple(times(n, number(m)) for n, m in zip(source.shape, multiples, strict=True))
     call.shaped(shape)
 
@@ -122,7 +122,7 @@ def _slice(call: Call) -> Sequence[MeaningOfValue]:
 def _pad(call: Call) -> Sequence[MeaningOfValue]:
     source, padding = call.tensor(0), numbers_of(call, "padding", 1)
     if any(n < 0 for n in padding):
-        raise call.fail("padding must not be negative")
+        raise call.wrong("padding must not be negative")
     value = call.tensor(2) if len(call.operands) == 3 else None
     low, high = padding[::2], padding[1::2]
     shape = tuple(plus(number(a), n, number(b)) for a, n, b in zip(low, source.shape, high, strict=True))
@@ -147,7 +147,7 @@ def padded(source: Tensor, low: Sequence[int], shape: Sequence[Term], outside: E
 def _const_shape(call: Call) -> Sequence[MeaningOfValue]:
     value = call.attribute("values", "value")
     if not isinstance(value, ir.DenseElements):
-        raise call.fail("a shape must be a list of numbers")
+        raise call.wrong("a shape must be a list of numbers")
     numbers = value.integers()
     count = ir.number_of_elements(value.type.shape)
     sizes = numbers * count if value.is_splat else numbers

@@ -148,7 +148,7 @@ def _window(call: Call, image: Tensor, kernel: Sequence[Term]) -> tuple[Tensor, 
     pads, strides = call.wholes("pad"), call.wholes("stride")
     dilations = call.wholes("dilation", [1, 1])
     if any(n < 0 for n in pads) or any(n < 1 for n in (*strides, *dilations)):
-        raise call.fail("padding must not be negative, strides and dilations must be positive")
+        raise call.wrong("padding must not be negative, strides and dilations must be positive")
     sizes = []
     for k in range(2):
         low, high = pads[2 * k : 2 * k + 2]
