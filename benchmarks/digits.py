@@ -27,8 +27,8 @@ from benchmarks.record import recorded, write
 from examples.digits import as_input, load
 from examples.digits.train import FILE
 from ilaverify.catalogue import all_entries, find_backends
-from ilaverify.comparison import Samples, compare
-from ilaverify.compilation import Request, claims_for, compile_model
+from ilaverify.models.comparison import Samples, compare
+from ilaverify.models.compilation import Request, claims_for, compile_model
 from ir_semantics.graph import run
 from ir_semantics.onnx import import_model
 from rewrites.compiler.artefact.running import run_samples

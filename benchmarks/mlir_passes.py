@@ -22,8 +22,8 @@ from pathlib import Path
 
 from chc.translation.refine import Options
 from ilaverify.errors import UsageError
+from ilaverify.mlir.translation import Claims, add_steps, converter_for, passes_of
 from ilaverify.proving.workers import Task
-from ilaverify.translation import Claims, add_steps, converter_for, passes_of
 from smt_encodings.discharge import Discharger
 
 from .mlir_runs import ends_of, write

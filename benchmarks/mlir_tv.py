@@ -38,8 +38,8 @@ from functools import partial
 from pathlib import Path
 
 from chc.translation.refine import Options, refines
+from ilaverify.mlir.translation import functions
 from ilaverify.proving.workers import Task
-from ilaverify.translation import functions
 from ir_semantics.mlir.convert import ConverterError, find_converter, load
 from ir_semantics.mlir.scanner import MlirError
 from ir_semantics.mlir.semantics.program import Reading

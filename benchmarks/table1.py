@@ -67,7 +67,7 @@ def measure(application: str, proofs: Path) -> dict[str, Any]:
     """What compiling an application gives, for each accelerator alone and for all of them."""
     from examples.models.applications import APPLICATIONS
     from ilaverify.catalogue import all_entries, backends, find_backends
-    from ilaverify.compilation import claims_for
+    from ilaverify.models.compilation import claims_for
     from ir_semantics.onnx import import_model
     from rewrites.claims.gate import open_gate
     from rewrites.compiler.codegen import implementable

@@ -38,7 +38,7 @@ import ilaverify
 from benchmarks.networks import inputs_of
 from benchmarks.record import page, recorded, write
 from ilaverify.catalogue import all_entries
-from ilaverify.compilation import Request, compile_model
+from ilaverify.models.compilation import Request, compile_model
 from ir_semantics.graph.build import run_node
 from rewrites.compiler.artefact.model import Compiled
 from rewrites.compiler.artefact.running import run_compiled

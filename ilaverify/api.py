@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from rewrites.targets.target import Simulated
     from smt_encodings.claims import Verdict
 
-    from .comparison import Comparison
+    from .models.comparison import Comparison
 
 __all__ = ["InputError", "campaign", "check", "compile", "load", "prove", "run", "simulate", "tv", "use_module"]
 
@@ -87,7 +87,7 @@ def tv(
     from ir_semantics.mlir.semantics.program import Reading
     from smt_encodings.discharge import Discharger
 
-    from .translation import Claims, Step, add_pairs, read_program
+    from .mlir.translation import Claims, Step, add_pairs, read_program
 
     if not 0 < timeout < math.inf:
         raise UsageError(f"timeout must be a positive number of seconds, not {timeout}")
@@ -163,7 +163,7 @@ def compile(
     from rewrites.compiler.artefact.summary import summary_text
     from rewrites.compiler.codegen import Options
 
-    from .compilation import Request, compile_model
+    from .models.compilation import Request, compile_model
 
     chosen = Options() if options is None else options
     source, certificates = Path(model), Path(proofs)
@@ -182,7 +182,7 @@ def load(directory: Path | str) -> Compiled:
 
     Whether its certificates are live is checked by :func:`check`, not here.
     """
-    from .loading import load_compiled
+    from .models.loading import load_compiled
 
     return load_compiled(Path(directory))
 
@@ -207,7 +207,7 @@ def run(
     ``inputs`` are one sample, or several along a further first axis, which are run in ``jobs`` processes; ``labels``
     are the right answers of each.  Raises MachinesError where a process ends without an answer, again and again.
     """
-    from .datasets import dataset_of
+    from .models.datasets import dataset_of
     from .proving.dataset_runs import Work, parts, whole
 
     if jobs < 1 or reference not in ("host", "onnxruntime"):

@@ -19,7 +19,6 @@ from ilaverify.errors import EXIT_BAD_USAGE, EXIT_PROVED, EXIT_REFUTED, EXIT_UNP
 from ilaverify.modules import use_module
 from ilaverify.version import VERSION
 
-from . import campaign as cli_campaign
 from . import check as cli_check
 from . import compile as cli_compile
 from . import new as cli_new
@@ -30,6 +29,7 @@ from . import run as cli_run
 from . import simulate as cli_simulate
 from . import tv as cli_tv
 from .arguments import place, require_paths_apart, require_writable, seconds
+from .campaigns import properties as cli_campaign
 from .outcomes import print_json
 from .progress import Line
 

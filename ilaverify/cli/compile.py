@@ -135,8 +135,8 @@ def _compile(options: argparse.Namespace) -> int:
         raise UsageError("--store and --no-store exclude each other; leave one of them out")
 
     from ilaverify.catalogue import all_entries
-    from ilaverify.compilation import Request, compile_model
-    from ilaverify.datasets import read_arrays
+    from ilaverify.models.compilation import Request, compile_model
+    from ilaverify.models.datasets import read_arrays
     from ir_semantics.graph.types import GraphError
     from reports.store import ProofStore, StoreError, default_store
     from rewrites.compiler.artefact.model import write_compiled

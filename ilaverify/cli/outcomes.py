@@ -36,7 +36,7 @@ def chosen_entries(
         raise UsageError("prove must be given either the names of claims, or --kind, or --target, or --all")
     if targets:
         from ilaverify.catalogue import find_backends
-        from ilaverify.compilation import claims_for
+        from ilaverify.models.compilation import claims_for
 
         needed = set(claims_for(find_backends(targets)))
         return {name: entry for name, entry in all_entries().items() if name in needed}

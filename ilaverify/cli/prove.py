@@ -140,7 +140,7 @@ def _prove_on(cluster: Cluster | None, options: argparse.Namespace) -> int:
 
 
 def _mutants(options: argparse.Namespace) -> int:
-    from .mutants import try_mutants
+    from .campaigns.mutants import try_mutants
 
     if options.cluster is not None:
         raise UsageError("--mutants are tried on this machine; leave --cluster out")

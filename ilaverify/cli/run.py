@@ -28,7 +28,7 @@ from .outcomes import print_json
 from .progress import Line
 
 if TYPE_CHECKING:
-    from ilaverify.comparison import Comparison, NodeComparison
+    from ilaverify.models.comparison import Comparison, NodeComparison
     from ilaverify.proving.cluster import Cluster
     from ilaverify.proving.dataset_runs import Work
     from rewrites.compiler.artefact.model import Compiled
@@ -257,7 +257,7 @@ def _lines(summary: _Summary) -> Iterator[str]:
 
 def lines_of(nodes: Sequence[NodeComparison], samples: int = 1) -> list[str]:
     """A table of accelerator operators for people."""
-    from ilaverify.comparison import DECLARED
+    from ilaverify.models.comparison import DECLARED
 
     names = ("error", "bound", "vs host", "of", *(["sample"] if samples > 1 else []))
     lines = [

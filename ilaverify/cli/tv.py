@@ -22,7 +22,7 @@ from .arguments import count, megabytes, place, require_writable, seconds, sourc
 from .outcomes import RESULT_SCHEMA, exit_code_of, outcome_json, print_json
 
 if TYPE_CHECKING:
-    from ilaverify.translation import Claims
+    from ilaverify.mlir.translation import Claims
     from reports.outcomes import ProofOutcome
 
 REPORTS = {
@@ -157,7 +157,16 @@ def _check_places(options: argparse.Namespace) -> None:
 def _claims(options: argparse.Namespace) -> Claims:
     """All that is to be proved."""
     from chc.translation.refine import Options
-    from ilaverify.translation import Claims, Step, add_pairs, add_steps, broken, converter_for, passes_of, read_program
+    from ilaverify.mlir.translation import (
+        Claims,
+        Step,
+        add_pairs,
+        add_steps,
+        broken,
+        converter_for,
+        passes_of,
+        read_program,
+    )
     from ir_semantics.mlir.semantics.program import Reading
 
     claims = Claims()
@@ -214,7 +223,7 @@ def _with_rules(
     """Writes a file with what is proved as rules; the outcomes, with notes which are among them, and why others not."""
     if path is None:
         return list(outcomes)
-    from ilaverify.translation import pairs_as_rules
+    from ilaverify.mlir.translation import pairs_as_rules
     from reports.certificate import write_atomically
 
     proved = [o.name for o in outcomes if o.status == "PROVED"]

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 
 from ila_lang import CommandError
-from ilaverify.comparison import Comparison, Samples, compare
-from ilaverify.datasets import LABELS, Dataset, dataset_of, drawn, read_arrays, stacked
 from ilaverify.errors import UsageError
-from ilaverify.loading import load_compiled
-from ilaverify.references import run_onnx
+from ilaverify.models.comparison import Comparison, Samples, compare
+from ilaverify.models.datasets import LABELS, Dataset, dataset_of, drawn, read_arrays, stacked
+from ilaverify.models.loading import load_compiled
+from ilaverify.models.references import run_onnx
 from ir_semantics.graph.types import Array, GraphError
 from rewrites.compiler.artefact.arrays import arrays_of, npz_bytes
 from rewrites.compiler.artefact.errors import ArtefactError

@@ -13,7 +13,7 @@ from examples.digits.__main__ import main
 from examples.digits.data import CALIBRATION, TESTS, digest_of, order, write
 from examples.digits.network import export, shapes
 from examples.digits.train import FILE
-from ilaverify.datasets import read_arrays
+from ilaverify.models.datasets import read_arrays
 from ir_semantics.graph import Graph, run
 from ir_semantics.onnx import import_model
 

@@ -16,8 +16,8 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from ilaverify.catalogue import all_entries
-from ilaverify.compilation import Request, compile_model
 from ilaverify.identity import prover_identity
+from ilaverify.models.compilation import Request, compile_model
 from reports.certificate import certificate_name, certificate_of, certificate_text, written_by
 from reports.subjects import Entry
 from rewrites.compiler.artefact.model import Compiled, write_compiled

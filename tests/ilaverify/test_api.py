@@ -216,7 +216,7 @@ def test_a_script_that_hides_a_package(name: str, tmp_path: Path) -> None:
 def test_models_are_compiled_loaded_and_run(tmp_path: Path) -> None:
     pytest.importorskip("onnx")
     from ilaverify.catalogue import find_backends
-    from ilaverify.compilation import claims_for
+    from ilaverify.models.compilation import claims_for
     from tests.ilaverify.compiled_models import TARGETS, image, pretended, small_model
 
     np = pytest.importorskip("numpy")

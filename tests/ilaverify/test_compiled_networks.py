@@ -8,9 +8,9 @@ import pytest
 
 from examples.models.applications import APPLICATIONS
 from ilaverify.catalogue import all_entries, backends, find_backends
-from ilaverify.comparison import Comparison, Samples, compare
-from ilaverify.compilation import Request, claims_for, compile_model
-from ilaverify.references import run_onnx
+from ilaverify.models.comparison import Comparison, Samples, compare
+from ilaverify.models.compilation import Request, claims_for, compile_model
+from ilaverify.models.references import run_onnx
 from rewrites.compiler.artefact.checking import check_compiled
 from rewrites.compiler.artefact.model import Compiled, read_compiled, write_compiled
 from rewrites.compiler.artefact.summary import summary_text

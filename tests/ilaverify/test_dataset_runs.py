@@ -16,7 +16,8 @@ import pytest
 
 import ilaverify
 from ilaverify import cli
-from ilaverify.comparison import (
+from ilaverify.errors import UsageError
+from ilaverify.models.comparison import (
     Answers,
     Comparison,
     NodeComparison,
@@ -26,8 +27,7 @@ from ilaverify.comparison import (
     compare,
     outputs_beside,
 )
-from ilaverify.datasets import dataset_of, read_arrays, stacked
-from ilaverify.errors import UsageError
+from ilaverify.models.datasets import dataset_of, read_arrays, stacked
 from ilaverify.proving import dataset_runs
 from ilaverify.proving.dataset_runs import Work, numbers_name
 from ilaverify.proving.workers import Ended, Limits, MachinesError, Task

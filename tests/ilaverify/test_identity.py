@@ -114,7 +114,7 @@ def test_all_code_that_runs_in_a_proof_and_its_check_is_the_methods_or_the_claim
 
 
 BESIDE = (
-    "ilaverify.cli", "ilaverify.compilation", "ilaverify.proving.prove_all", "rewrites.campaigns",
+    "ilaverify.cli", "ilaverify.models.compilation", "ilaverify.proving.prove_all", "rewrites.campaigns",
     "ilaverify.catalogue", "rewrites.findings", "rewrites.compiler", "rewrites.egraph",
     "rewrites.claims.gate", "rewrites.rules", "rewrites.mappings",
     "rewrites.claims.registry", "reports.html.page", "reports.formats.sarif", "ir_semantics.onnx", "ir_semantics.graph",

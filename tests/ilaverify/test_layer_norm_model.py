@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from ilaverify.catalogue import all_entries, backends
-from ilaverify.comparison import Samples, compare
-from ilaverify.compilation import Request, compile_model
+from ilaverify.models.comparison import Samples, compare
+from ilaverify.models.compilation import Request, compile_model
 from reports.certificate import certificate_name
 from reports.subjects import Entry
 from rewrites.compiler.artefact.checking import check_compiled

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from ilaverify import new
 from ilaverify.catalogue import find_backends
-from ilaverify.compilation import claims_for
+from ilaverify.models.compilation import claims_for
 from tests.ilaverify.compiled_models import pretended
 
 ROOT = Path(__file__).parents[2]

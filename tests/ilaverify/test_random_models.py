@@ -16,7 +16,7 @@ from accel_models.flexasr.quantise import Quantised
 from ila_lang import Machine, run_fragment
 from ila_lang.language.sorts import MemSort
 from ilaverify.catalogue import backends, find_backends
-from ilaverify.comparison import Samples, compare
+from ilaverify.models.comparison import Samples, compare
 from ir_semantics.graph import Graph, run
 from ir_semantics.graph.types import Array
 from ir_semantics.onnx import import_model

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from ilaverify.catalogue import find_campaign
-from ilaverify.cli import campaign as cli_campaign
+from ilaverify.cli.campaigns import properties as cli_campaign
 from ilaverify.errors import UsageError
-from ilaverify.pass_campaign import NAME as PASSES
+from ilaverify.mlir.campaign import NAME as PASSES
 from rewrites.campaigns.campaign import run_campaign
 from rewrites.campaigns.examples import ExampleFileError, read_example, write_example
 from tests.ilaverify.cli import toy_campaigns as toys

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from ilaverify.cli.campaign import _bounds_are
+from ilaverify.cli.campaigns.properties import _bounds_are
 from rewrites.campaigns import campaign as engine
 from rewrites.campaigns.campaign import CampaignError, run_campaign
 from rewrites.campaigns.definition import Outcome, Skip, outside_bound

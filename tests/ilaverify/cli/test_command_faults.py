@@ -252,7 +252,7 @@ def test_huge_widths_in_portable_models(width: int) -> None:
 @pytest.mark.parametrize("targets", [TARGETS, ("vta",)])
 def test_weights_that_are_no_numbers_stay_on_the_host(number: float, targets: tuple[str, ...], tmp_path: Path) -> None:
     from ilaverify.catalogue import all_entries, find_backends
-    from ilaverify.compilation import Request, claims_for, compile_model
+    from ilaverify.models.compilation import Request, claims_for, compile_model
 
     model = onnx.load(small_model(tmp_path / "m.onnx"))
     for tensor in model.graph.initializer:

@@ -24,12 +24,12 @@ from ilaverify import cli
 from ilaverify.catalogue import all_entries, backends, find_backends
 from ilaverify.cli.outcomes import chosen_entries
 from ilaverify.cli.run import lines_of
-from ilaverify.comparison import Samples, compare, distance, outputs_beside
-from ilaverify.compilation import Request, claims_for, compile_model
-from ilaverify.datasets import dataset_of
 from ilaverify.errors import UsageError
 from ilaverify.identity import prover_identity
-from ilaverify.loading import load_compiled
+from ilaverify.models.comparison import Samples, compare, distance, outputs_beside
+from ilaverify.models.compilation import Request, claims_for, compile_model
+from ilaverify.models.datasets import dataset_of
+from ilaverify.models.loading import load_compiled
 from ilaverify.proving import dataset_runs
 from ir_semantics.graph.ir import digest_of
 from ir_semantics.graph.types import GraphError

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ilaverify import translation
 from ilaverify.cli import main
+from ilaverify.mlir import translation
 
 FAKE = """#!{python}
 import sys

@@ -21,7 +21,7 @@ from bmc.search import search
 from chc.mapping.prove import claim_of
 from ilaverify.catalogue import mapping_entries, mappings
 from ilaverify.cli import main
-from ilaverify.cli.campaign import result_json
+from ilaverify.cli.campaigns.properties import result_json
 from ilaverify.cli.report import PageInputs, page_of, stored_outcomes
 from ilaverify.identity import prover_identity
 from reports.certificate import certificate_of, certificate_text, claim_json, content_digest, semantics_of

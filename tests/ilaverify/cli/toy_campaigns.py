@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ilaverify import catalogue
-from ilaverify.cli import campaign as cli_campaign
+from ilaverify.cli.campaigns import properties as cli_campaign
 from ilaverify.errors import EXIT_BAD_USAGE, UsageError
 from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, Skip, Violation, first_violation, in_range
 from rewrites.campaigns.distributions import REAL, draw_real

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ilaverify.references import in_double
+from ilaverify.models.references import in_double
 from ir_semantics.graph import OPERATORS, Builder, Graph, GraphError, TensorType, expansion, meaning, run, steps, words
 from ir_semantics.graph.build import MOST_FOLDED
 from ir_semantics.graph.types import MOST_ELEMENTS

@@ -133,6 +133,6 @@ def test_the_pass_of_a_finding_gives_what_the_finding_says(step: WrongStep) -> N
 
 
 def test_pipelines_are_lists_of_passes() -> None:
-    from ilaverify.translation import passes_of
+    from ilaverify.mlir.translation import passes_of
 
     assert len({name for text in PIPELINES for name, _ in passes_of(text)}) >= 24

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ila_lang.extensions import command_line
+from ilaverify.cli.arguments import add_cluster, cluster_of, count, place, require_writable, seed, source
+from ilaverify.cli.outcomes import print_json
+from ilaverify.cli.progress import Line
 from ilaverify.errors import EXIT_INTERRUPTED, EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 
-from . import pass_campaign
-from .arguments import add_cluster, cluster_of, count, place, require_writable, seed, source
-from .outcomes import print_json
-from .progress import Line
+from . import passes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,7 +57,7 @@ def add_parser(verbs: Any) -> None:
 
 def _campaign(options: argparse.Namespace) -> int:
     from ilaverify.catalogue import campaigns, find_campaign
-    from ilaverify.pass_campaign import NAME, SUMMARY
+    from ilaverify.mlir.campaign import NAME, SUMMARY
 
     if options.list:
         known = campaigns()
@@ -71,7 +71,7 @@ def _campaign(options: argparse.Namespace) -> int:
     if options.name is None:
         raise UsageError(f"campaign must be given a NAME, one of {', '.join([*campaigns(), NAME])}")
     if options.name == NAME:
-        return pass_campaign.run(options)
+        return passes.run(options)
     if options.mlir_opt or options.passes is not None:
         raise UsageError(f"--mlir-opt and --passes are of the campaign {NAME}; leave them out")
     campaign = find_campaign(options.name)

@@ -15,6 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ilaverify.catalogue import find_backends
+from ilaverify.errors import require_proofs
+from ilaverify.identity import prover_identity
+from ilaverify.version import VERSION
 from rewrites.claims.gate import Gate, open_gate
 from rewrites.claims.names import joint_name, slug
 from rewrites.claims.subjects.tensor import TensorSubject
@@ -44,11 +48,7 @@ from rewrites.compiler.offload.rule_sets import is_rule_of
 from rewrites.compiler.offload.settings import Settings
 from rewrites.rules.rule_set import applied_rules
 
-from .catalogue import find_backends
 from .datasets import dataset_of
-from .errors import require_proofs
-from .identity import prover_identity
-from .version import VERSION
 
 if TYPE_CHECKING:
     from ir_semantics.graph.ir import Graph

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ilaverify.catalogue import backends
+from ilaverify.errors import UsageError
 from rewrites.compiler.artefact.contents import check_contents
 from rewrites.compiler.artefact.errors import ArtefactError
 from rewrites.compiler.artefact.model import Compiled, read_compiled
-
-from .catalogue import backends
-from .errors import UsageError
 
 
 def load_compiled(directory: Path) -> Compiled:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from chc.translation.refine import Options
 from ila_lang.text.files import FileRefused, read_at_most
+from ilaverify.errors import UsageError
 from ir_semantics.mlir import ir
 from ir_semantics.mlir.convert import Converter, ConverterError, Source, find_converter, load
 from ir_semantics.mlir.printer import text_of
@@ -22,8 +23,6 @@ from rewrites.claims.names import slug
 from rewrites.claims.subjects.translation import Pair, Program, TranslationSubject, part_of_name
 from rewrites.rules.mlir.files import text_of_pairs
 from rewrites.rules.mlir.reading import rule_of
-
-from .errors import UsageError
 
 _PASS = re.compile(r"([a-z0-9][a-z0-9-]*)(?:\{([^{}]*)\})?", re.ASCII)
 

@@ -13,12 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from ilaverify.errors import UsageError
 from ir_semantics.graph.build import expansion
 from ir_semantics.graph.ir import Graph, Node, digest_of, remembered
 from ir_semantics.graph.run import run
 from ir_semantics.graph.types import Array, TensorType
-
-from .errors import UsageError
 
 
 def in_double(node: Node, types: Sequence[TensorType], operands: Sequence[Array]) -> Array:

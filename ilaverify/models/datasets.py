@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ila_lang.text.files import FileRefused, read_at_most
+from ilaverify.errors import UsageError
 from ir_semantics.graph.ir import Graph
 from ir_semantics.graph.types import Array, TensorType
 from rewrites.compiler.artefact.arrays import array_of, arrays_of
@@ -17,7 +18,6 @@ from rewrites.compiler.artefact.errors import ArtefactError
 from rewrites.compiler.codegen.calibration import drawn_inputs
 
 from .comparison import answers_of
-from .errors import UsageError
 
 MOST_BYTES = (1 << 31) - 1
 """Bytes of a file of arrays: as many as a model may have."""

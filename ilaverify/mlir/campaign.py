@@ -10,10 +10,10 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ilaverify.errors import UsageError
+from ilaverify.proving.workers import Limits, Task, run_within
 from ir_semantics.mlir.convert import Converter, ConverterError
 
-from .errors import UsageError
-from .proving.workers import Limits, Task, run_within
 from .translation import converter_for, passes_of
 
 if TYPE_CHECKING:

@@ -10,9 +10,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ilaverify.cli.outcomes import print_json
 from ilaverify.errors import EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
-
-from .outcomes import print_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,22 +8,21 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ilaverify.cli.arguments import require_writable
+from ilaverify.cli.outcomes import print_json
+from ilaverify.cli.progress import Line
 from ilaverify.errors import EXIT_INTERRUPTED, EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 
-from .arguments import require_writable
-from .outcomes import print_json
-from .progress import Line
-
 if TYPE_CHECKING:
-    from ilaverify.pass_campaign import Result
+    from ilaverify.mlir.campaign import Result
 
 COLUMNS = ("PROVED", "REFUTED", "UNKNOWN", "VACUOUS", "ERROR", "same", "refused", "crashed", "absent")
 
 
 def run(options: argparse.Namespace) -> int:
     """Runs the campaign; the exit code is that of the verb."""
-    from ilaverify.pass_campaign import NAME, Request, converters_for, pipelines_for
-    from ilaverify.pass_campaign import run as run_campaign
+    from ilaverify.mlir.campaign import NAME, Request, converters_for, pipelines_for
+    from ilaverify.mlir.campaign import run as run_campaign
     from ilaverify.proving.workers import Limits
 
     if options.replay is not None or options.cluster is not None:
@@ -84,7 +83,7 @@ def _indented(text: str) -> list[str]:
 
 def _write(result: Result, directory: Path, written: list[Path]) -> None:
     """Writes the result, and the two programs of each failure; each path is added when it is there."""
-    from ilaverify.pass_campaign import NAME
+    from ilaverify.mlir.campaign import NAME
     from reports.certificate import write_atomically
 
     texts = {f"{NAME}.campaign.json": json.dumps(result.as_json(), indent=1, sort_keys=True) + "\n"}

@@ -1,0 +1,1 @@
+"""Compiled models: made, read, run on samples, and compared with references."""
