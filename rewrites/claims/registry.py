@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
@@ -13,7 +14,7 @@ from reports.subjects import Entry, Subject
 from rewrites.bounds.catalogue import LEMMAS
 from rewrites.bounds.lemmas.real_rules import RULES as ERROR_RULES
 from rewrites.claims.theorems.operators import OPERATORS
-from rewrites.rules.rule_set import RULE_SETS
+from rewrites.rules.rule_set import RULE_SETS, RuleSet
 from smt_encodings.claims import Status
 
 from .names import bound_name, slug
@@ -29,20 +30,33 @@ def entries() -> Mapping[str, Entry]:
 
     A wrong rule must be refuted; a wrong rule on scalars has the name of its row, its repairs are numbered.
     """
-    known: dict[str, Entry] = {}
-    for name, entry in (*_scalars(), *_tensors(), *_lemmas(), *_theorems()):
+    known: dict[str, tuple[str, Entry]] = {}
+    of_sets = ((s.name, c) for s in RULE_SETS.all().values() for c in (*_scalars(s), *_tensors(s)))
+    own = (("", c) for c in (*_lemmas(), *_theorems()))
+    for rules, (name, entry) in (*of_sets, *own):
         if name in known:
-            raise ExtensionError(f"two claims have the name {name}; rename one of them")
-        known[name] = entry
-    return known
+            files = [_file(*known[name]), _file(rules, entry)]
+            where = f"both in {files[0]}" if files[0] == files[1] else f"in {files[0]} and in {files[1]}"
+            raise ExtensionError(f"two claims have the name {name}, {where}; rename one of them")
+        known[name] = rules, entry
+    return {name: entry for name, (_, entry) in known.items()}
+
+
+def _file(rules: str, entry: Entry) -> str:
+    """The file that has a claim, of a rule set where it has a name; the distribution of another package."""
+    guest = RULE_SETS.guest(rules) if rules else ""
+    if not guest.startswith("module "):
+        return guest or entry.build().place()[0]
+    module = guest.removeprefix("module ")  # a file of rules in MLIR is none of Python's
+    return getattr(sys.modules.get(module), "__file__", None) or module
 
 
 def _entry(kind: str, summary: str, build: Callable[[], Subject], wrong: bool = False) -> Entry:
     return Entry(summary, build, kind, Status.REFUTED if wrong else Status.PROVED)
 
 
-def _scalars() -> Iterator[tuple[str, Entry]]:
-    for row in (row for rules in RULE_SETS.all().values() for row in rules.scalar):
+def _scalars(of: RuleSet) -> Iterator[tuple[str, Entry]]:
+    for row in of.scalar:
         base = slug(row.row)
         groups: list[tuple[str, bool, tuple[ScalarRule, ...]]] = [
             ("", True, (row.wrong,) if row.wrong is not None else ()),
@@ -55,8 +69,8 @@ def _scalars() -> Iterator[tuple[str, Entry]]:
                 yield name, _entry("rule", rule.text, partial(ScalarSubject, name, rule), wrong)
 
 
-def _tensors() -> Iterator[tuple[str, Entry]]:
-    for rule in (rule for rules in RULE_SETS.all().values() for rule in rules.tensor):
+def _tensors(of: RuleSet) -> Iterator[tuple[str, Entry]]:
+    for rule in of.tensor:
         name = slug(rule.name)
         yield name, _entry("rule", rule.statement, partial(TensorSubject, name, rule), rule.kind is Kind.WRONG)
 

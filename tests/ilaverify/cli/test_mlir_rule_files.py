@@ -171,3 +171,13 @@ def test_a_file_of_rules_is_a_module(folder: Path) -> None:
     use_module(rule_file("some.mlir", BEFORE, WRONG))
     assert environment()["file some.mlir"] != before
     assert entries()["sum-of-transposes"].summary.endswith("= transpose(x0 + x0)")
+
+
+def test_rules_of_one_name_are_named_with_their_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("mine.mlir", "yours.mlir"):
+        rule_file(name, BEFORE, AFTER)
+    assert run(capsys, "list", "rule", "--module", "mine.mlir", "--module", "yours.mlir") == (
+        64,
+        "",
+        "ilaverify: two claims have the name sum-of-transposes, in mine.mlir and in yours.mlir; rename one of them\n",
+    )

@@ -158,7 +158,8 @@ def test_rules_that_have_the_name_of_another(tmp_path: Path) -> None:
     assert run(tmp_path, "list", "rule", "--module", "my_rules") == (
         64,
         "",
-        "ilaverify: two claims have the name transposed-twice; rename one of them\n",
+        "ilaverify: two claims have the name transposed-twice, in rewrites/rules/tensor/matching.py and in "
+        f"{tmp_path / 'my_rules.py'}; rename one of them\n",
     )
 
 
