@@ -152,6 +152,18 @@ def require_writable(option: str, path: Path, *, directory: bool = False) -> Non
         ) from error
 
 
+def require_store(store: Path) -> None:
+    """Likewise for a proof store, which is changed in its place."""
+    require_writable("--store", store)
+    try:
+        if store.exists():
+            store.open("ab").close()
+    except OSError as error:
+        raise UsageError(
+            f"--store: {store} must be a file that can be written: {error.strerror}; name another one"
+        ) from error
+
+
 def require_replaceable(option: str, directory: Path) -> None:
     """Likewise for a directory that appears whole, in the place of one that may be there."""
     there = directory.exists()

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from ilaverify.errors import EXIT_INTERRUPTED, UsageError
 
 from . import report as cli_report
-from .arguments import add_cluster, cluster_of, count, megabytes, place, require_writable, seconds, seed
+from .arguments import add_cluster, cluster_of, count, megabytes, place, require_store, require_writable, seconds, seed
 from .compile import targets_of
 from .outcomes import RESULT_SCHEMA, chosen_entries, exit_code_of, name_width, outcome_json, print_json, show_outcome
 from .progress import Line
@@ -157,10 +157,10 @@ def _check_places(options: argparse.Namespace) -> None:
     """Refuses, before minutes of proving, places that cannot be written."""
     if options.directory is not None:
         require_writable("-o", options.directory, directory=True)
-    if options.store is not None and options.no_store:
-        raise UsageError("--store and --no-store exclude each other; leave one of them out")
-    if options.store is not None and options.store.is_dir():
-        raise UsageError(f"--store must name a file, not the directory {options.store}")
+    if options.store is not None:
+        if options.no_store:
+            raise UsageError("--store and --no-store exclude each other; leave one of them out")
+        require_store(options.store)
     for name in _REPORTS:
         path: Path | None = getattr(options, name)
         if path is not None:

@@ -18,7 +18,7 @@ from ilaverify.errors import EXIT_INTERRUPTED, UsageError
 
 from . import prove as cli_prove
 from . import report as cli_report
-from .arguments import count, megabytes, place, require_writable, seconds, source
+from .arguments import count, megabytes, place, require_store, require_writable, seconds, source
 from .outcomes import RESULT_SCHEMA, exit_code_of, outcome_json, print_json
 
 if TYPE_CHECKING:
@@ -146,6 +146,8 @@ def _tv(options: argparse.Namespace) -> int:
 def _check_places(options: argparse.Namespace) -> None:
     if options.directory is not None:
         require_writable("-o", options.directory, directory=True)
+    if options.store is not None:
+        require_store(options.store)
     if options.rules is not None and options.rules.suffix != ".mlir":
         raise UsageError(f"--rules must name a file with the suffix .mlir, which --module takes, not {options.rules}")
     for name in (*REPORTS, "rules"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -377,6 +378,8 @@ def test_a_run_that_is_killed_leaves_what_it_proved(tmp_path: Path) -> None:
         ("prove flexasr_linear --markdown {0}/x.md", "--markdown", "{0}/x.md"),
         ("prove flexasr_linear --trust {0}/x.txt", "--trust", "{0}/x.txt"),
         ("prove flexasr_linear --html {0}/x.html", "--html", "{0}/x.html"),
+        ("prove flexasr_linear --store {0}/x", "--store", "{0}/x"),
+        ("tv a.mlir b.mlir --store {0}/x", "--store", "{0}/x"),
         ("mapping flexasr_linear -o {0}/x", "-o", "{0}/x"),
         ("rule transposed-twice -o {0}/x", "-o", "{0}/x"),
         ("report -o {0}/x.html", "-o", "{0}/x.html"),
@@ -399,6 +402,23 @@ def test_a_place_that_cannot_be_written_is_refused_before_work(
         "directory; name another place\n"
     )
     assert os.listdir(tmp_path) == ["file"]
+
+
+@pytest.mark.parametrize("command", ["prove flexasr_linear", "tv a.mlir b.mlir"])
+def test_a_store_that_cannot_be_changed_is_refused_before_work(
+    command: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Nobody may write a program that runs, the superuser included."""
+    store = Path(shutil.copy("/bin/sleep", tmp_path / "store"))
+    with subprocess.Popen([store, "60"]) as process:
+        try:
+            code, err = run(capsys, *command.split(), "--store", str(store))
+        finally:
+            process.kill()
+    assert (code, err) == (
+        64,
+        f"ilaverify: --store: {store} must be a file that can be written: Text file busy; name another one\n",
+    )
 
 
 def test_a_full_disk_is_found_before_work(tmp_path: Path) -> None:
