@@ -20,9 +20,10 @@ class ProofOutcome:
     in certificates, None where the attempt ended before there was one.  ``counterexample`` is the summary of a replayed
     counterexample, or (of an ERROR) of the run that a proof did not survive; ``runs`` counts the concrete runs.
     ``document`` is the text of the certificate or of the counterexample; ``program`` that of a device program that
-    shows the counterexample, where there is one.  ``file`` (relative to the source root) and ``line`` say where the
-    claim is written down; ``kind`` is one of :data:`reports.subjects.KINDS`.  ``notes`` are what went wrong besides the
-    proof itself; ``key`` is that of the document in the store it came from.
+    shows the counterexample, where there is one; ``shown`` is what ``counterexample`` says, as data.  ``file``
+    (relative to the source root) and ``line`` say where the claim is written down; ``kind`` is one of
+    :data:`reports.subjects.KINDS`.  ``notes`` are what went wrong besides the proof itself; ``key`` is that of the
+    document in the store it came from.
     """
 
     name: str
@@ -45,6 +46,7 @@ class ProofOutcome:
     file: str = ""
     line: int = 0
     notes: tuple[str, ...] = field(default=())
+    shown: Mapping[str, Any] | None = None
     key: str = ""
 
     @property

@@ -33,12 +33,16 @@ KINDS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Refutation:
-    """A replayed counterexample: a short text, data to replay it from, and a device program where it is one."""
+    """A replayed counterexample: a short text, data to replay it from, and a device program where it is one.
+
+    ``shown`` is what the text says, as data, where there is such.
+    """
 
     summary: str
     document: str
     program: str = ""
     notes: tuple[str, ...] = ()
+    shown: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,9 @@ from smt_encodings.claims import Claim, Equality, Interpretation, Runs, Status, 
 from smt_encodings.discharge import Discharger, Requirement, Requirements
 from smt_encodings.runs import surviving
 
+from .counterexample import Counterexample
 from .prove import COARSE, FINE, Ladder, Prover
-from .runs import STEPS, Counterexample
+from .runs import STEPS
 from .runs import Runs as Search
 
 P = ParamSpec("P")

@@ -6,142 +6,36 @@ A counterexample is one that is evaluated here; what a solver says is a hint and
 from __future__ import annotations
 
 import random
-import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cache
 from itertools import count, islice, product
 from math import prod
 
-from chc.scalar_rules.search import random_value, special_values
+from chc.scalar_rules.search import special_values
 from ir_semantics.elements.binders import postorder
 from ir_semantics.elements.evaluate import Budget, Evaluation
 from ir_semantics.elements.operators import atom, conjuncts, minus, polynomial
 from ir_semantics.elements.terms import Input, Symbol, Term, fresh, literal, truth
 from ir_semantics.mlir.semantics.arguments import Arguments
 from ir_semantics.mlir.semantics.function import Meaning
-from ir_semantics.mlir.semantics.memory import Place
+from ir_semantics.mlir.semantics.memory import Buffer, Place
 from ir_semantics.mlir.semantics.tensor import new_subscripts
 from ir_semantics.mlir.semantics.values import Element, Tensor, defined
 from ir_semantics.scalars.concrete import Concrete, same_value, show_value
-from ir_semantics.scalars.floats import round_to
 from ir_semantics.scalars.formats import BOOLEAN, INTEGERS, Format, Value
 from ir_semantics.scalars.terms import NotInterpreted
 from ir_semantics.tensors.index import Index
+
+from .counterexample import Block, Cell, Counterexample
+from .inputs import Inputs
 
 STEPS = 40_000
 """Evaluation steps of a search, of which one run takes half at most."""
 ELEMENTS = 64
 """Elements of a result that a run compares, at most."""
-
-
-@dataclass(frozen=True)
-class Counterexample:
-    """Inputs on which the target is not what it may be, and where: both values, or what is undefined, and why.
-
-    ``at`` are the result's number and the subscripts of its element where that is the place.
-    """
-
-    sizes: dict[str, int]
-    scalars: dict[str, Value]
-    elements: dict[str, dict[tuple[int, ...], Value]]
-    place: str
-    source: str
-    target: str
-    at: tuple[int, ...] = ()
-
-    def __str__(self) -> str:
-        given = [f"{name} = {show_value(value)}" for name, value in {**self.sizes, **self.scalars}.items()]
-        for name, elements in self.elements.items():
-            given += [f"{name}[{', '.join(map(str, at))}] = {show_value(v)}" for at, v in islice(elements.items(), 8)]
-        inputs = f"with {', '.join(given)}: " if given else ""
-        return f"{inputs}{self.place}: source {self.source}, target {self.target}"
-
-
-@dataclass
-class Inputs:
-    """Concrete inputs; the elements of tensors are drawn when they are first read."""
-
-    symbols: dict[Symbol, Value]
-    draw: random.Random
-    pools: dict[Format, list[Value]]
-    budget: Budget
-    number: int = 1
-    over_reals: bool = False
-    of_memory: tuple[Input, ...] = ()
-    block_sizes: tuple[int, ...] = (0, 1)
-    arrays: dict[Input, dict[tuple[int, ...], Value]] = field(default_factory=dict)
-    at: tuple[int, ...] = ()
-    _few: dict[Input, list[Value]] = field(default_factory=dict)
-
-    def evaluation(self, more: Mapping[Symbol, Value] | None = None) -> Evaluation:
-        """What evaluates terms on these inputs."""
-
-        def contents(array: Input, at: Sequence[int]) -> Value:
-            elements = self.arrays.setdefault(array, {})
-            key = tuple(at)
-            if key not in elements:
-                elements[key] = self._element(array)
-            return elements[key]
-
-        symbols = {**self.symbols, **(more or {})}
-        return Evaluation(symbols, contents, self.budget, self.called, self.over_reals, self._uniform)
-
-    def called(self, name: str, kind: Format, operands: Sequence[object]) -> Value:
-        """What functions give that are called: something that follows from the operands alone, the same in all runs."""
-        place = zlib.crc32(repr((name, operands)).encode())
-        some: Sequence[Value] = range(7) if kind == INTEGERS else _results(kind)
-        return some[place % len(some)]
-
-    def _uniform(self, array: Input) -> Value | None:
-        """What all elements are, if it is known: of properties of memory, where none of them is false."""
-        if array not in self.of_memory or array.kind != BOOLEAN or self._is_doubtful(array):
-            return None
-        return True if all(self.arrays.get(array, {}).values()) else None
-
-    def _is_doubtful(self, array: Input) -> bool:
-        """Whether a property of memory may not hold: in every fourth run one of them."""
-        booleans = [a for a in self.of_memory if a.kind == BOOLEAN]
-        return self.number % 4 == 1 and array is booleans[self.number // 4 % len(booleans)]
-
-    def _element(self, array: Input) -> Value:
-        """In every third run all elements are one special value; of some tensors they are one of two."""
-        if array in self.of_memory and array.kind == BOOLEAN:
-            return not self._is_doubtful(array) or self.draw.random() < 0.5
-        if array in self.of_memory and array.kind == INTEGERS:
-            return self.draw.choice(self.block_sizes)
-        pool = self.pools[array.kind]
-        if self.number % 3 == 0 and not self.over_reals:
-            return pool[(self.number // 3 + 3) % len(pool)]  # infinities first
-        few = self._few.setdefault(array, [self.value(array.kind) for _ in range(self.draw.choice((0, 0, 2)))])
-        return self.draw.choice(few) if few else self.value(array.kind)
-
-    def value(self, kind: Format) -> Value:
-        """A value of a format: one of its special ones as often as any."""
-        if kind.family == "float" and self.over_reals:
-            return self.draw.choice(_wholes(kind))
-        if kind.family == "float" and self.number % 3 == 2:
-            return round_to(Fraction(self.draw.randint(-4096, 4096), 1000), kind)  # sums of these depend on their order
-        pool = self.pools[kind]
-        return self.draw.choice(pool) if self.draw.random() < 0.7 else _any(kind, self.draw)
-
-
-@cache
-def _wholes(kind: Format) -> tuple[Value, ...]:
-    """Some whole numbers of a format of floats, with which exact arithmetic is fast."""
-    return tuple(round_to(Fraction(n), kind) for n in range(-60, 61))
-
-
-@cache
-def _results(kind: Format) -> tuple[Value, ...]:
-    """What functions that are called may give: special values, and random ones, always the same."""
-    draw = random.Random(0)
-    return (*special_values(kind, ()), *(random_value(kind, draw) for _ in range(20)))
-
-
-def _any(kind: Format, draw: random.Random) -> Value:
-    return draw.randint(-3, 8) if kind == INTEGERS else random_value(kind, draw)
+MOST_LOOKED_AT = 4096
+"""Elements of an argument that are looked at for the one that lies at a place, at most."""
 
 
 @dataclass
@@ -172,6 +66,8 @@ class Runs:
             for memory in (self.source.memory, self.target.memory):
                 memory.alive(self._cell[0])
                 memory.size(self._cell[0])
+        before = self.arguments.before.memory()
+        self._held = {str(k): before.cells(Place(k, *self._cell)) for k in self.arguments.before.kinds}
         self._literals = self._constants()
         numbers = sorted({int(v) for kind, v in self._literals if kind == INTEGERS and 0 <= v < 1 << 40})
         self._block_sizes = tuple(n + d for n in (7, *numbers[-4:]) for d in (0, 1))
@@ -267,10 +163,8 @@ class Runs:
         """Where memory is different afterwards: in blocks that were there before, and that the source leaves alive."""
         if not self._cells:
             return None
-        given = {int(v) for s, v in inputs.symbols.items() if s in self._blocks}
-        block, place = (_symbol(t) for t in self._cell)
-        for b in sorted({*given, *range(len(self.arguments.before.globals) + len(self.arguments.values))}):
-            evaluation = inputs.evaluation({block: b, place: 0})
+        for b in self._all_blocks(inputs):
+            evaluation = self._here(inputs, b, 0)
             alive, still = (evaluation.truth(m.memory.alive(self._cell[0])) for m in (self.source, self.target))
             if not alive:
                 continue
@@ -278,12 +172,59 @@ class Runs:
                 return self._found(inputs, f"block {b}", "leaves it alive", "frees it")
             size = evaluation.integer(self.source.memory.size(self._cell[0]))
             for at in range(max(0, min(size, ELEMENTS // 2))):
-                here = inputs.evaluation({block: b, place: at})
+                here = self._here(inputs, b, at)
                 for name, one, other in self._cells:
-                    found = self._element(inputs, here, f"block {b} at {at} ({name})", one, other)
+                    cell = Cell(b, at, name, self._elements_at(here, b, at))
+                    found = self._element(inputs, here, str(cell), one, other)
                     if found is not None:
-                        return found
+                        return replace(found, cell=cell)
         return None
+
+    def _all_blocks(self, inputs: Inputs) -> list[int]:
+        """Blocks that arguments may lie in."""
+        given = {int(v) for s, v in inputs.symbols.items() if s in self._blocks}
+        return sorted({*given, *range(len(self.arguments.before.globals) + len(self.arguments.values))})
+
+    def _here(self, inputs: Inputs, block: int, place: int) -> Evaluation:
+        """What evaluates terms of the arbitrary cell at a place."""
+        return inputs.evaluation(dict(zip(map(_symbol, self._cell), (block, place), strict=True)))
+
+    def _views(self, evaluation: Evaluation, block: int) -> dict[str, Buffer]:
+        """The arguments that lie in a block, by name."""
+        named = zip(self.arguments.names, self.arguments.values, strict=True)
+        return {n: v for n, v in named if isinstance(v, Buffer) and evaluation.integer(v.block) == block}
+
+    def _elements_at(self, evaluation: Evaluation, block: int, place: int) -> tuple[str, ...]:
+        """The elements of arguments that lie at a place; of arguments with many elements the first are looked at."""
+        found = []
+        for name, view in self._views(evaluation, block).items():
+            offset, *strides = (evaluation.integer(n) for n in (view.offset, *view.strides))
+            for at in islice(product(*(range(evaluation.integer(n)) for n in view.shape)), MOST_LOOKED_AT):
+                if offset + sum(i * s for i, s in zip(at, strides, strict=True)) == place:
+                    found.append(f"{name}{list(at)}")
+        return tuple(found)
+
+    def _blocks_before(self, inputs: Inputs) -> Iterator[Block]:
+        """The blocks that arguments lie in, and globals, before the functions run."""
+        properties = [a for a in self.arguments.before.arrays if a.kind == BOOLEAN and len(a.shape) == 1]
+        globals_ = {each.block: (f"@{name}", each.kind) for name, each in self.arguments.before.globals.items()}
+        for b in self._all_blocks(inputs):
+            here = self._here(inputs, b, 0)
+            arguments = self._views(here, b)
+            named = {name: (here.integer(view.offset), view.kind) for name, view in arguments.items()}
+            if b in globals_:
+                named[globals_[b][0]] = 0, globals_[b][1]
+            if not named:
+                continue
+            size = here.integer(self.source.memory.size(self._cell[0]))
+            cells = [self._here(inputs, b, at) for at in range(max(0, min(size, ELEMENTS // 2)))]
+            held = {
+                kind: [c.value(e.value) if c.truth(e.defined) else None for c in cells]
+                for kind, e in self._held.items()
+                if kind in {str(own) for _, own in named.values()}
+            }
+            lacks = [a.name.partition(" ")[0] for a in properties if inputs.arrays.get(a, {}).get((b,)) is False]
+            yield Block(b, {name: place for name, (place, _) in named.items()}, held, tuple(lacks))
 
     def _compared(
         self, inputs: Inputs, evaluation: Evaluation, place: int, a: Element | Tensor, b: Element | Tensor
@@ -320,6 +261,8 @@ class Runs:
         return None if same_value(value, other) else self._found(inputs, place, show_value(value), show_value(other))
 
     def _found(self, inputs: Inputs, place: str, source: str, target: str) -> Counterexample:
+        inputs.budget = Budget(STEPS)
+        blocks = tuple(self._blocks_before(inputs))  # before elements are listed, as it may draw some
         values = {_symbol(t): inputs.symbols[_symbol(t)] for t in (*self.arguments.sizes, *self.arguments.scalars)}
         sizes = {_symbol(t).name: int(values[_symbol(t)]) for t in self.arguments.sizes}
         scalars = {_symbol(t).name: values[_symbol(t)] for t in self.arguments.scalars}
@@ -327,7 +270,10 @@ class Runs:
             a.name: {at: v for at, v in sorted(inputs.arrays.get(a, {}).items()) if min(at, default=0) >= 0}
             for a in self.arguments.all_arrays
         }
-        return Counterexample(sizes, scalars, elements, place, source, target)
+        unshown = frozenset(
+            (*(_symbol(t).name for t in self.arguments.likely), *(a.name for a in self.arguments.before.arrays))
+        )
+        return Counterexample(sizes, scalars, elements, place, source, target, (), None, blocks, unshown)
 
     def _subscripts_of(self, place: int, tensor: Tensor) -> list[Term]:
         if place not in self._subscripts:

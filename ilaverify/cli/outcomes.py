@@ -85,6 +85,7 @@ def outcome_json(outcome: ProofOutcome) -> dict[str, Any]:
     return {name: getattr(outcome, name) for name in fields} | {
         "solvers": list(outcome.solvers),
         "counterexample": outcome.counterexample or None,
+        "counterexample_data": outcome.shown,
         "location": {"file": outcome.file, "line": outcome.line},
         "notes": list(outcome.notes),
     }

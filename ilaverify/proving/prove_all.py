@@ -193,6 +193,7 @@ def prove_entry(name: str, entry: Entry, timeout: float) -> str:
             document=refutation.document,
             program=refutation.program,
             notes=refutation.notes,
+            shown=refutation.shown,
         )
     files = [str(path) for path in method_files(subject)]
     return json.dumps({"outcome": outcome.to_json(), "key": key, "questions": questions, "files": files})

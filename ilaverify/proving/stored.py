@@ -220,6 +220,7 @@ def _counterexample(words: ProofOutcome, subject: Subject, text: str) -> tuple[P
         document=refutation.document,
         program=refutation.program,
         notes=refutation.notes,
+        shown=refutation.shown,
         from_store=True,
     )
     return outcome, ""

@@ -78,6 +78,7 @@ def _result(outcome: ProofOutcome, rules: list[str]) -> dict[str, Any]:
             "artifactLocation": {"uri": quote(_bytes(outcome.file)), "uriBaseId": "SRCROOT"},
             "region": {"startLine": max(1, outcome.line)},
         }
+    more = {} if outcome.shown is None else {"counterexample": outcome.shown}
     return {
         "ruleId": rule,
         "ruleIndex": rules.index(rule),
@@ -87,7 +88,7 @@ def _result(outcome: ProofOutcome, rules: list[str]) -> dict[str, Any]:
         "locations": [location],
         # a line that moves makes no new result; a status that changes does
         "partialFingerprints": {"claimAndRule/v1": hashlib.sha256(_bytes(f"{outcome.name}\n{rule}")).hexdigest()},
-        "properties": {"seconds": outcome.seconds, "origin": outcome.origin, "obligations": outcome.obligations},
+        "properties": {"seconds": outcome.seconds, "origin": outcome.origin, "obligations": outcome.obligations} | more,
     }
 
 

@@ -288,6 +288,11 @@ class Before:
     _cells: dict[Format, tuple[Input, Input]] = field(default_factory=dict)
     _of_blocks: dict[str, Input] = field(default_factory=dict)
 
+    @property
+    def kinds(self) -> tuple[Format, ...]:
+        """The formats of elements that were asked for."""
+        return tuple(self._cells)
+
     def memory(self) -> Memory:
         """It, as a memory."""
         kinds = tuple(dict.fromkeys(g.kind for g in self.globals.values()))

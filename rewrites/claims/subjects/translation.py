@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from chc.translation.counterexample import Counterexample
 from chc.translation.refine import METHOD, Options, refines, replay, required, survey
-from chc.translation.runs import Counterexample
 from ir_semantics.mlir import ir
 from ir_semantics.mlir.convert import ORIGIN
 from ir_semantics.mlir.reader import read
@@ -225,7 +225,7 @@ class TranslationSubject(Subject):
 
     def _shown(self, counterexample: Counterexample) -> Refutation:
         content = {"pair": self.pair.to_json(), "inputs": _inputs_json(counterexample)}
-        return Refutation(str(counterexample), document(self.name, content))
+        return Refutation(str(counterexample), document(self.name, content), shown=counterexample.to_json())
 
 
 def part_of_name(text: str) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from chc.translation.counterexample import Counterexample
 from chc.translation.refine import Options, refines, replay
-from chc.translation.runs import Counterexample
 from ir_semantics.mlir import ir
 from ir_semantics.mlir.reader import read
 from ir_semantics.mlir.semantics.program import Reading
@@ -325,3 +325,40 @@ def test_bounds_that_many_numbers_must_keep_together_are_met_in_runs() -> None:
     )
     assert status(source, right) is Status.PROVED
     assert status(source, wrong) is Status.REFUTED
+
+
+def test_a_counterexample_says_whose_cell_differs_and_what_was_there_before() -> None:
+    one, other = (
+        function(f"%a: {M}, %b: {M}, %v: f32", "", *INDICES, store("%v", b, "%one"), "") for b in ("%a", "%b")
+    )
+    given = Counterexample(
+        {"arg0_dim0": 2, "arg1_dim0": 3},
+        {"arg0_block": 1, "arg0_offset": 2, "arg1_block": 0, "arg1_offset": 0, "arg2": 0.5},
+        {
+            "alive blocks": {(0,): True, (1,): True},
+            "size blocks": {(0,): 3, (1,): 4},
+            "writable blocks": {(0,): True, (1,): True},
+            "memory of binary32": {(b, i): 10.0 * b + i for b in (0, 1) for i in range(4)},
+            "written memory of binary32": {(b, i): i > 0 for b in (0, 1) for i in range(4)},
+        },
+        "", "", "",
+    )  # fmt: skip
+    found = replay(one, other, Options(), given)
+    assert found is not None
+    assert str(found) == (
+        "with arg0_dim0 = 2, arg1_dim0 = 3, arg2 = 0.5: block 0 differs first at 1 (binary32), which is arg1[1]: "
+        "source 1.0, target 0.5; before, block 0 (arg1) holds [never written, 1.0, 2.0]; "
+        "block 1 (arg0 from 2) holds [never written, 11.0, 12.0, 13.0]"
+    )
+    assert found.to_json() == {
+        "place": "block 0 differs first at 1 (binary32), which is arg1[1]",
+        "source": "1.0",
+        "target": "0.5",
+        "numbers": {"arg0_dim0": "2", "arg1_dim0": "3", "arg2": "0.5"},
+        "tensors": {},
+        "cell": {"block": 0, "place": 1, "format": "binary32", "elements": ["arg1[1]"]},
+        "blocks": [
+            {"block": 0, "views": {"arg1": 0}, "held": {"binary32": [None, "1.0", "2.0"]}, "lacks": []},
+            {"block": 1, "views": {"arg0": 2}, "held": {"binary32": [None, "11.0", "12.0", "13.0"]}, "lacks": []},
+        ],
+    }

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from chc.translation.counterexample import Counterexample
 from chc.translation.refine import Options
-from chc.translation.runs import Counterexample
 from ir_semantics.mlir import ir
 from ir_semantics.mlir.semantics.program import Reading
 from smt_encodings.claims import Status

@@ -193,6 +193,9 @@ def test_reports(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cases["good"].find("failure") is None
     assert cases["bad"].find("failure") is not None
     results = json.loads(Path("s.sarif").read_text(encoding="utf-8"))["runs"][0]["results"]
+    shown = next(r["properties"]["counterexample"] for r in results if r["ruleId"] == "refuted")
+    assert shown == claims(capsys, source, target)[1]["bad"]["counterexample_data"]
+    assert shown["place"] == "result 0"
     by_rule = {result["ruleId"]: result["locations"][0]["physicalLocation"] for result in results}
     assert by_rule["refuted"] == {
         "artifactLocation": {"uri": "a.mlir", "uriBaseId": "SRCROOT"},
