@@ -15,7 +15,14 @@ from ir_semantics.elements.operators import at_most, both, conjuncts, either, eq
 from ir_semantics.elements.terms import Term, fresh, integer_value, is_true, new_terms, number, truth
 from ir_semantics.mlir import ir
 from ir_semantics.mlir.printer import text_of_type
-from ir_semantics.mlir.semantics.arguments import Arguments, arguments_of, barred_of, globals_of, require_usual_index
+from ir_semantics.mlir.semantics.arguments import (
+    Arguments,
+    arguments_of,
+    barred_of,
+    bodies_of,
+    globals_of,
+    require_usual_index,
+)
 from ir_semantics.mlir.semantics.function import Meaning, meaning_of, signature
 from ir_semantics.mlir.semantics.memory import Memory, Place
 from ir_semantics.mlir.semantics.program import Reading
@@ -70,7 +77,7 @@ def refines(
     ``details["counterexample"]`` has inputs on which both were evaluated.  VACUOUS: it is proved that the source is
     never defined.  UNKNOWN: an operator without a meaning, with its place, or what could not be proved.
     ``details["answers"]`` are the solvers' answers by which the proof found its form.
-    ``modules`` are those of the functions, whose globals these use.
+    ``modules`` are those of the functions, the source's first, with globals and functions that these use.
     Raises ValueError where the signatures differ, or globals of one name.
     """
     start = time.perf_counter()
@@ -190,8 +197,9 @@ class _Attempt:
             )
         self.arguments = arguments_of(self.functions[0], self.options.reading, self.globals)
         self.arguments.barred = self.barred
-        source = meaning_of(self.functions[0], self.arguments, self.options.reading)
-        target = _of_target(meaning_of, self.functions[1], self.arguments, self.options.reading)
+        bodies = [bodies_of(self.modules[k]) if self.modules else {} for k in (0, -1)]
+        source = meaning_of(self.functions[0], self.arguments, self.options.reading, bodies[0])
+        target = _of_target(meaning_of, self.functions[1], self.arguments, self.options.reading, bodies[1])
         if source.limits:
             raise source.limits[0]
         order = (_ORDER,) if self.options.associative else ()

@@ -187,7 +187,7 @@ def add_steps(
     """
     try:
         for step in steps(path, passes, converter):
-            _add_step(claims, step, options)
+            add_step(claims, step, options)
     except PassFailed as error:
         claims.broken.append(broken(error.step, str(path), str(error)))
 
@@ -198,7 +198,7 @@ def broken(name: str, file: str, reason: str) -> ProofOutcome:
     return replace(outcome, method=TranslationSubject.method, file=file, line=1)
 
 
-def _add_step(claims: Claims, step: Step, options: Options) -> None:
+def add_step(claims: Claims, step: Step, options: Options) -> None:
     """Adds a claim for each function that a pass has changed."""
     before = functions(step.source, step.file)
     after = functions(step.target, step.target_file or step.file)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import prod
@@ -17,7 +18,7 @@ from ir_semantics.scalars.formats import INTEGERS
 from .constants import constant_table
 from .loops import linear_factors
 from .memory import Before, Buffer, Global, row_major
-from .program import MeaningOfValue, Reading
+from .program import MeaningOfValue, Reading, says_nothing
 from .values import NotCovered, Tensor, defined, format_of
 
 
@@ -111,20 +112,52 @@ def _buffer(function: ir.Operation, arguments: Arguments, type_: ir.MemRefType, 
     return Buffer(kind, block, plus(offset, number(more)), shape, strides)
 
 
-def barred_of(modules: Iterable[ir.Module]) -> dict[str, tuple[str, str]]:
-    """Why functions of modules cannot be called: one with a body is known, and one of two types is not one function.
+def bodies_of(module: ir.Module) -> dict[str, ir.Operation]:
+    """The functions of a module with a body, by name; none of which there are two, as in modules inside of it."""
+    functions = [s for s in module.symbols() if s.name == "func.func"]
+    counts = Counter(f.symbol for f in functions)
+    return {f.symbol: f for f in functions if f.symbol is not None and counts[f.symbol] == 1 and _has_body(f)}
 
-    With each reason is the next step.
+
+def _has_body(function: ir.Operation) -> bool:
+    return bool(function.regions and function.regions[0].blocks)
+
+
+def barred_of(modules: Iterable[ir.Module]) -> dict[str, tuple[str, str]]:
+    """Why functions of modules cannot be called where they have no body.
+
+    One that has a body elsewhere is known, and one of two types is not one function.  With each reason is the next
+    step.
     """
     barred, types = dict[str, tuple[str, str]](), dict[str, ir.Attribute | None]()
     for function in (s for module in modules for s in module.symbols() if s.name == "func.func"):
         assert function.symbol is not None
         type_ = function.attributes.get("function_type")
-        if function.regions and function.regions[0].blocks:
-            barred[function.symbol] = "a call of a function with a body has no meaning here", "inline it"
+        if _has_body(function):
+            barred[function.symbol] = (
+                "a function that has a body elsewhere alone has no meaning here",
+                "give it the body",
+            )
         elif types.setdefault(function.symbol, type_) != type_:
             barred[function.symbol] = "a function that has two types has no meaning here", "give it the same one"
     return barred
+
+
+_NAMES_AND_TYPES = frozenset({"sym_name", "sym_visibility", "function_type", "arg_attrs", "res_attrs"})
+
+
+def require_known_attributes(function: ir.Operation) -> None:
+    """Raises where attributes of a function, its arguments or its results may say something of values."""
+    for name, value in function.attributes.items():
+        if name not in _NAMES_AND_TYPES and not says_nothing(function.name, name):
+            raise NotCovered(function.name, function.position, f"the attribute {name} has no meaning here")
+        if name in ("arg_attrs", "res_attrs") and isinstance(value, ir.ArrayAttribute):
+            for each in value.elements:
+                for promise, _ in each.entries if isinstance(each, ir.DictionaryAttribute) else ():
+                    if promise.startswith("llvm."):  # such as llvm.range, beyond which behaviour is undefined
+                        raise NotCovered(
+                            function.name, function.position, f"the attribute {promise} has no meaning here"
+                        )
 
 
 _INDEX_BITS = re.compile(r"\bindex\W+([0-9]+)", re.ASCII)

@@ -29,11 +29,14 @@ def sizes_of(call: Call, dynamic: Sequence[MeaningOfValue], place: int = 0) -> t
     return sizes
 
 
-def _plain_result(call: Call) -> ir.MemRefType:
+def _plain_result(call: Call, *, of_any_layout: bool = False) -> ir.MemRefType:
+    """The type of a new buffer; ``of_any_layout`` where one that leaves all strides open will do."""
     type_ = call.operation.results[0].type
-    if not isinstance(type_, ir.MemRefType) or type_.layout is not None:
-        raise call.fail("a new buffer must have elements one after the other", "allocate it without a layout")
-    return type_
+    if isinstance(type_, ir.MemRefType):
+        is_open = isinstance(type_.layout, ir.StridedLayout) and {*type_.layout.strides, type_.layout.offset} == {None}
+        if type_.layout is None or (is_open and of_any_layout):
+            return type_
+    raise call.fail("a new buffer must have elements one after the other", "allocate it without a layout")
 
 
 def _alloc(freeable: bool) -> Operator:
@@ -129,7 +132,7 @@ def _note_sealing(call: Call) -> None:
 
 def _to_memref(call: Call) -> Sequence[MeaningOfValue]:
     tensor = call.tensor(0)
-    _plain_result(call)
+    _plain_result(call, of_any_layout=True)  # no operator with a meaning tells where in a block elements are
     _note_sealing(call)
     memory, buffer = call.scope.memory.allocated(tensor.kind, tensor.shape, freeable=False)
     call.scope.memory = memory.filled(buffer, tensor.at).sealed(buffer.block)

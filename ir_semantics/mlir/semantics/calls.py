@@ -1,8 +1,12 @@
-"""Calls of functions of which nothing is known: equal operands give equal results, and nothing else happens."""
+"""Calls of functions: what their body does, if they have one.
+
+Of others nothing is known: equal operands give equal results, and nothing else happens.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from ir_semantics.elements import terms
 from ir_semantics.elements.binders import array, every
@@ -11,7 +15,9 @@ from ir_semantics.elements.terms import Term, is_true, number
 from ir_semantics.mlir import ir
 from ir_semantics.scalars.formats import INTEGERS
 
-from .program import Call, MeaningOfValue, Operator
+from .arguments import block_of, require_known_attributes
+from .memory import Buffer
+from .program import Call, MeaningOfValue, Operator, run_block
 from .tensor import new_subscripts
 from .values import DEFINED, Element, Tensor
 
@@ -20,6 +26,8 @@ def _call(call: Call) -> Sequence[MeaningOfValue]:
     callee = call.attribute("callee")
     if not isinstance(callee, ir.SymbolReference):
         raise call.wrong("the callee must be named")
+    if not callee.nested and callee.root in call.environment.functions:
+        return _run(call, callee.root)
     if callee.nested or callee.root in call.environment.barred:
         outside = "the callee must be a function of the same module", "name one"
         raise call.fail(*call.environment.barred.get(callee.root, outside))
@@ -33,6 +41,41 @@ def _call(call: Call) -> Sequence[MeaningOfValue]:
             call.fail("a source that gives to a call what may be undefined has no meaning here", DEFINED)
         )
     return [_result(call, f"{callee.root}#{k}", k, operands, is_defined) for k in range(len(call.operation.results))]
+
+
+DEEPEST = 20
+"""How deep calls of functions with a body may be nested."""
+
+
+def _run(call: Call, name: str) -> Sequence[MeaningOfValue]:
+    """What the body of a function gives; its operations are taken for ones of the caller."""
+    function, here = call.environment.functions[name], call.environment
+    if name in here.callers or len(here.callers) == DEEPEST:
+        raise call.fail(f"a function that calls itself, or calls nested more than {DEEPEST} deep, have no meaning here")
+    require_known_attributes(function)
+    block = block_of(function)
+    if len(block.arguments) != len(call.operands) or not all(
+        a.type == o.type for a, o in zip(block.arguments, call.operation.operands, strict=True)
+    ):
+        raise call.wrong("operands must be of the types of the function's arguments")
+    values = dict(zip(block.arguments, call.operands, strict=True))
+    environment = replace(here, values=values, indices=(), callers=(*here.callers, name))
+    results = run_block(block, environment, call.scope)
+    if [o.type for o in block.operations[-1].operands] != [r.type for r in call.operation.results]:
+        raise call.wrong("results must be of the types of the function's results")
+    for place, result in enumerate(results):
+        if isinstance(result, Tensor):
+            call.shaped(result.shape, place)
+        if isinstance(result, Buffer) and any(o.name == "memref.alloca" for o in _operations(block)):
+            raise call.fail("a buffer from a function that has buffers on its stack has no meaning here", "inline it")
+    return results
+
+
+def _operations(block: ir.Block) -> Iterator[ir.Operation]:
+    for operation in block.operations:
+        yield operation
+        for inner in (b for region in operation.regions for b in region.blocks):
+            yield from _operations(inner)
 
 
 def _whole(operand: MeaningOfValue) -> Term:

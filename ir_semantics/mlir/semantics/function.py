@@ -10,20 +10,11 @@ from ir_semantics.elements.terms import Term, integer_value, number
 from ir_semantics.mlir import ir
 
 from . import affine, buffers, calls, constants, floats, integers, linalg, tensor
-from .arguments import Arguments, block_of
+from .arguments import Arguments, block_of, require_known_attributes
+from .control import affine as affine_control
 from .control import scf
 from .memory import Buffer, Memory
-from .program import (
-    Environment,
-    MeaningOfValue,
-    Operator,
-    Proviso,
-    Reading,
-    Requirement,
-    Scope,
-    run_block,
-    says_nothing,
-)
+from .program import Environment, MeaningOfValue, Operator, Proviso, Reading, Requirement, Scope, run_block
 from .tosa import elementwise, movement, reductions
 from .values import VERIFY, Element, NotCovered, Tensor, defined
 
@@ -40,6 +31,7 @@ OPERATORS: Mapping[str, Operator] = {
     **movement.OPERATORS,
     **reductions.OPERATORS,
     **scf.OPERATORS,
+    **affine_control.OPERATORS,
 }
 """The meaning of every operator that has one here, by name."""
 
@@ -64,8 +56,13 @@ class Meaning:
         return both(*(r.condition for r in self.requirements))
 
 
-def meaning_of(function: ir.Operation, arguments: Arguments, reading: Reading) -> Meaning:
-    """The meaning of a function for given arguments; raises NotCovered where an operator has none here."""
+def meaning_of(
+    function: ir.Operation, arguments: Arguments, reading: Reading, functions: Mapping[str, ir.Operation] | None = None
+) -> Meaning:
+    """The meaning of a function for given arguments; raises NotCovered where an operator has none here.
+
+    ``functions`` are those with a body that it may call, by name.
+    """
     block = block_of(function)
     require_known_attributes(function)
     inputs, outputs = map(tuple, signature(function))
@@ -75,9 +72,8 @@ def meaning_of(function: ir.Operation, arguments: Arguments, reading: Reading) -
         raise NotCovered(function.name, function.position, why, VERIFY)
     scope = Scope(reading, arguments.before.memory())
     values = dict(zip(block.arguments, arguments.values, strict=True))
-    results = run_block(
-        block, Environment(values, OPERATORS, globals=arguments.before.globals, barred=arguments.barred), scope
-    )
+    environment = Environment(values, OPERATORS, (), arguments.before.globals, arguments.barred, functions or {})
+    results = run_block(block, environment, scope)
     for result, value in zip(results, block.operations[-1].operands, strict=True):
         if isinstance(result, Tensor) and isinstance(value.type, ir.TensorType):
             _require_stated(scope, function, result, value.type)
@@ -105,23 +101,6 @@ def _parts(function: ir.Operation, result: MeaningOfValue) -> Sequence[Element |
         why = "a buffer that the function makes or chooses cannot be returned here"
         raise NotCovered("func.return", function.position, why, "write to an argument in its place")
     return [defined(n) for n in (result.block, result.offset, *result.shape, *result.strides)]
-
-
-_NAMES_AND_TYPES = frozenset({"sym_name", "sym_visibility", "function_type", "arg_attrs", "res_attrs"})
-
-
-def require_known_attributes(function: ir.Operation) -> None:
-    """Raises where attributes of a function, its arguments or its results may say something of values."""
-    for name, value in function.attributes.items():
-        if name not in _NAMES_AND_TYPES and not says_nothing(function.name, name):
-            raise NotCovered(function.name, function.position, f"the attribute {name} has no meaning here")
-        if name in ("arg_attrs", "res_attrs") and isinstance(value, ir.ArrayAttribute):
-            for each in value.elements:
-                for promise, _ in each.entries if isinstance(each, ir.DictionaryAttribute) else ():
-                    if promise.startswith("llvm."):  # such as llvm.range, beyond which behaviour is undefined
-                        raise NotCovered(
-                            function.name, function.position, f"the attribute {promise} has no meaning here"
-                        )
 
 
 def _require_stated(scope: Scope, function: ir.Operation, result: Tensor, type_: ir.TensorType) -> None:

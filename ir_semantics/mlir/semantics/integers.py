@@ -226,9 +226,9 @@ def _bitwise(op: str) -> ScalarRule:
 def _extreme(op: str, is_signed: bool) -> ScalarRule:
     def rule(call: Call, args: Sequence[Term]) -> Result:
         a, b = args
-        if a.kind == INTEGERS and is_signed:
+        if a.kind == INTEGERS:
             smaller, larger = (a, b) if op == "minimum" else (b, a)
-            return Result(choose(at_most(a, b), smaller, larger))
+            return Result(choose(at_most(a, b) if is_signed else less(a, b, False), smaller, larger))
         if a.kind == BOOLEAN:  # signed, true is -1
             return Result(both(a, b) if (op == "minimum") != is_signed else either(a, b))
         _words_only(call, args)

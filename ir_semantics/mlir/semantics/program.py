@@ -109,6 +109,10 @@ class Environment:
     globals: Mapping[str, Global] = field(default_factory=dict)
     barred: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Why functions of the modules cannot be called, by name, and the next step."""
+    functions: Mapping[str, ir.Operation] = field(default_factory=dict)
+    """Functions with a body that may be called, by name."""
+    callers: tuple[str, ...] = ()
+    """Functions that are being called."""
 
 
 @dataclass
@@ -435,7 +439,7 @@ def says_nothing(operator: str, name: str) -> bool:
 
 _TERMINATORS = frozenset({
     "func.return", "linalg.yield", "tensor.yield", "tosa.yield", "scf.yield", "affine.yield", "scf.reduce",
-    "scf.forall.in_parallel",
+    "scf.reduce.return", "scf.forall.in_parallel",
 })  # fmt: skip
 
 DYNAMIC = -(1 << 63)

@@ -91,14 +91,15 @@ def outcomes(
             try:
                 after = converter.generic(before.text, title)
             except (MlirError, ConverterError) as error:
-                yield Outcome(release, title, "", _failure(error), str(error), before.text)
+                yield Outcome(release, title, "", failure(error), str(error), before.text)
                 break
             if only in (None, title):
                 yield from _compared(Outcome(release, title, "", ""), before, after, seconds)
             before = after
 
 
-def _failure(error: Exception) -> str:
+def failure(error: Exception) -> str:
+    """What a pass that gave no program did: the release has none of the name (*absent*), *crashed*, or *refused*."""
     if _UNKNOWN_PASS.search(str(error)):
         return "absent"
     return "crashed" if "ended with signal" in str(error) else "refused"

@@ -17,8 +17,7 @@ from dataclasses import dataclass, field
 from chc.tensor_rules.rule import TensorRule
 from ir_semantics.mlir import ir
 from ir_semantics.mlir.affine import IntegerSet
-from ir_semantics.mlir.semantics.arguments import block_of
-from ir_semantics.mlir.semantics.function import require_known_attributes
+from ir_semantics.mlir.semantics.arguments import block_of, require_known_attributes
 from ir_semantics.mlir.semantics.values import NotCovered
 from ir_semantics.tensors.conditions import TRUE, All, Condition, IsZero, both, equal, le, substitute_condition
 from ir_semantics.tensors.index import Index, size

@@ -244,6 +244,26 @@ def test_readings_of_memory_stand_with_the_claim() -> None:
     )
 
 
+def loaded_as(kind: str) -> ir.Operation:
+    """An element of a tensor, read from a buffer of a type."""
+    buffer = f"%m = {op('bufferization.to_buffer', '%t', f'(tensor<4xi32>) -> {kind}')}"
+    load = f"%0 = {op('memref.load', '%m, %i', f'({kind}, index) -> i32')}"
+    return function("%t: tensor<4xi32>, %i: index", "i32", buffer, load, "%0")
+
+
+def test_where_the_elements_of_a_buffer_of_a_tensor_are_is_open() -> None:
+    extract = f"%0 = {op('tensor.extract', '%t, %{}', '(tensor<4xi32>, index) -> i32')}"
+    one, other = (
+        function("%t: tensor<4xi32>, %i: index", "i32", f"%c = {constant('1', 'index')}", extract.format(at), "%0")
+        for at in "ic"
+    )
+    buffer = loaded_as("memref<4xi32, strided<[?], offset: ?>>")
+    assert status(buffer, one) is status(one, buffer) is Status.PROVED
+    assert status(buffer, other) is Status.REFUTED
+    outcome = verdict(loaded_as("memref<4xi32, strided<[2], offset: ?>>"), one)
+    assert "a new buffer must have elements one after the other" in outcome.reason
+
+
 def test_large_buffers_that_must_be_written_have_counterexamples() -> None:
     large = "memref<600x600xf32>"
     body = '^bb0(%p: f32, %q: f32):\n%r = "arith.{}"(%p, %q) : (f32, f32) -> f32\n"linalg.yield"(%r) : (f32) -> ()'

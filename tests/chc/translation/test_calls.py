@@ -1,4 +1,4 @@
-"""Pairs of functions that call others of which nothing is known."""
+"""Pairs of functions that call others: what they do if they have a body, and else nothing is known of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from chc.translation.refine import refines
 from ir_semantics.mlir import ir
 from ir_semantics.mlir.reader import read
-from smt_encodings.claims import Status
+from smt_encodings.claims import Status, Verdict
 from smt_encodings.discharge import Discharger
 from tests.ir_semantics.mlir.mlir_text import constant, function, op
 
@@ -82,17 +82,77 @@ def test_invalid_pairs_are_refuted_for_some_function(name: str) -> None:
     assert outcome.status is Status.REFUTED, outcome.reason
 
 
-def test_functions_with_a_body_are_not_taken_for_unknown_ones() -> None:
-    text = """
-    "func.func"() <{function_type = (f32) -> f32, sym_name = "g"}> ({
-    ^bb0(%a: f32):
-      "func.return"(%a) : (f32) -> ()
-    }) : () -> ()
+def named(name: str, body: str, kind: str = "f32") -> str:
+    """A function of a module, of a number; ``body`` gives %r."""
+    return f"""
+    "func.func"() <{{function_type = ({kind}) -> {kind}, sym_name = "{name}"}}> ({{
+    ^bb0(%a: {kind}):
+      {body}
+      "func.return"(%r) : ({kind}) -> ()
+    }}) : () -> ()
     """
-    called = function(X, "f32", call("%0", "%a", G), "%0")
-    outcome = refines(called, called, None, Discharger(), (read(text), read(text)))
+
+
+NEGATED, CALLED = f"%r = {op('arith.negf', '%a', G)}", call("%r", "%a", G)
+TWICE = f"{call('%x', '%a', G)}\n{call('%r', '%x', G)}"
+
+
+def of_modules(before: str, after: str) -> Verdict:
+    """What is said of the functions @f of two modules."""
+    modules = read(before), read(after)
+    functions = [next(s for s in m.symbols() if s.symbol == "f") for m in modules]
+    return refines(functions[0], functions[1], None, Discharger(timeout=20), modules)
+
+
+def test_a_function_with_a_body_does_what_its_body_says() -> None:
+    inlined = named("f", f"%x = {op('arith.negf', '%a', G)}\n%r = {op('arith.negf', '%x', G)}")
+    before = named("f", TWICE) + named("g", NEGATED)
+    assert of_modules(before, inlined).status is Status.PROVED
+    assert of_modules(inlined, before).status is Status.PROVED
+    assert of_modules(before, named("f", NEGATED)).status is Status.REFUTED
+    other = named("f", TWICE) + named("g", f"%r = {op('math.absf', '%a', G)}")
+    assert of_modules(before, other).status is Status.REFUTED  # of each side it is its own
+
+
+def test_a_function_whose_body_is_on_one_side_alone_is_not_taken_for_an_unknown_one() -> None:
+    declared = (
+        '"func.func"() <{function_type = (f32) -> f32, sym_name = "g", sym_visibility = "private"}> ({}) : () -> ()'
+    )
+    outcome = of_modules(named("f", CALLED) + declared, named("f", CALLED) + named("g", NEGATED))
     assert outcome.status is Status.UNKNOWN
-    assert "a call of a function with a body has no meaning here; inline it" in outcome.reason
+    assert "a function that has a body elsewhere alone has no meaning here" in outcome.reason
+
+
+@pytest.mark.parametrize(
+    ("module", "reason"),
+    [
+        (named("f", CALLED) + named("g", call("%r", "%a", G, "f")), "a function that calls itself"),
+        (named("f", CALLED) + named("g", '%r = "any.thing"(%a) : (f32) -> f32'), "any.thing"),
+        (
+            named("f", CALLED) + named("g", f"%r = {op('math.absf', '%a', '(f64) -> f64')}", "f64"),
+            "operands must be of",
+        ),
+    ],
+)
+def test_calls_without_a_meaning_are_named(module: str, reason: str) -> None:
+    outcome = of_modules(module, module)
+    assert outcome.status is Status.UNKNOWN
+    assert reason in outcome.reason
+
+
+def test_a_buffer_of_the_stack_does_not_outlive_its_function() -> None:
+    cell, sizes = "memref<f32>", "operandSegmentSizes = array<i32: 0, 0>"
+    load, store = op("memref.load", "%m", f"({cell}) -> f32"), op("memref.store", "%a, %m", f"(f32, {cell}) -> ()")
+    texts = {}
+    for kind in ("alloc", "alloca"):
+        body = f"%m = {op(f'memref.{kind}', '', f'() -> {cell}', sizes)}\n{store}"
+        made = named("g", body).replace('"func.return"(%r) : (f32)', f'"func.return"(%m) : ({cell})')
+        texts[kind] = named("f", f"%m = {op('func.call', '%a', f'(f32) -> {cell}', 'callee = @g')}\n%r = {load}")
+        texts[kind] += made.replace("(f32) -> f32", f"(f32) -> {cell}")
+    assert of_modules(named("f", f"%r = {op('arith.addf', '%a, %a', FF)}"), texts["alloc"]).status is Status.REFUTED
+    same = named("f", f"%x = {op('arith.negf', '%a', G)}\n%r = {op('arith.negf', '%x', G)}")
+    assert of_modules(same, texts["alloc"]).status is Status.PROVED
+    assert "has buffers on its stack" in of_modules(same, texts["alloca"]).reason
 
 
 EMPTY = "() -> tensor<3xf32>"

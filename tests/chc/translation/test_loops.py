@@ -83,13 +83,13 @@ NEGATED = function(f"%t: {T}", T, f"%0 = {op('arith.negf', '%t', f'({T}) -> {T}'
 def counted(high: str) -> ir.Operation:
     added = f"%y = {op('arith.addi', '%x, %two', '(index, index) -> index')}"
     whole = loop(f"%zero, {high}, %one", "%zero", "index", added, yields="%y", carried=", %x: index")
-    return function("%n: index", "index", *NUMBERS, f"%0 = {whole}", "%0")
+    return function("%n: index, %s: index", "index", *NUMBERS, f"%0 = {whole}", "%0")
 
 
 def doubled(at_least: int) -> ir.Operation:
     """Twice a number, or twice ``at_least`` where that is more."""
     map_ = f"map = affine_map<(d0) -> (d0 * 2, {2 * at_least})>"
-    return function("%n: index", "index", f"%0 = {op('affine.max', '%n', '(index) -> index', map_)}", "%0")
+    return function("%n: index, %s: index", "index", f"%0 = {op('affine.max', '%n', '(index) -> index', map_)}", "%0")
 
 
 AB = f"%a: {M}, %b: {M}"
@@ -140,6 +140,24 @@ def chosen(yes: str, no: str) -> ir.Operation:
     return function(f"%a: {M}, %c: i1, %p: f32, %q: f32", "f32", *NUMBERS, select, store, "%0")
 
 
+def counted_while(step: str, *, flags: str = "none") -> ir.Operation:
+    """As :func:`counted`, in a while loop."""
+    grown = op("arith.addi", f"%j, {step}", "(index, index) -> index", f"overflowFlags = #arith.overflow<{flags}>")
+    text = f"""
+    %r:2 = "scf.while"(%zero, %zero) ({{
+    ^bb0(%i: index, %x: index):
+      %m = {op("arith.cmpi", "%i, %n", "(index, index) -> i1", "predicate = 2 : i64")}
+      "scf.condition"(%m, %i, %x) : (i1, index, index) -> ()
+    }}, {{
+    ^bb0(%j: index, %y: index):
+      %z = {op("arith.addi", "%y, %two", "(index, index) -> index")}
+      %k = {grown}
+      "scf.yield"(%k, %z) : (index, index) -> ()
+    }}) : (index, index) -> (index, index)
+    """
+    return function("%n: index, %s: index", "index", *NUMBERS, text, "%r#1")
+
+
 VALID: dict[str, tuple[ir.Operation, ir.Operation]] = {
     "a sum is a reduction": (summed(), reduced()),
     "a reduction is a sum": (reduced(), summed()),
@@ -156,6 +174,8 @@ VALID: dict[str, tuple[ir.Operation, ir.Operation]] = {
     "elements of buffers": (by_linalg(), by_loop(LOAD, ADDED, stored("%k"))),
     "elements of buffers in any order": (by_linalg(), by_loop(LOAD, ADDED, stored("%k"), kind="scf.parallel")),
     "a branch": (branch("%p", "%q"), chosen("%p", "%q")),
+    "a while loop that counts": (counted("%n"), counted_while("%one")),
+    "a count in a while loop": (counted_while("%one"), counted("%n")),
     "a choice": (chosen("%p", "%q"), branch("%p", "%q")),
 }  # fmt: skip
 INVALID: dict[str, tuple[ir.Operation, ir.Operation]] = {
@@ -167,6 +187,7 @@ INVALID: dict[str, tuple[ir.Operation, ir.Operation]] = {
     "a counter that runs": (counted("%n"), doubled(1)),
     "elements of buffers in reverse": (by_linalg(), by_loop(*REVERSED, LOAD, ADDED, stored("%l"))),
     "twice": (by_linalg(), by_loop(LOAD, f"%f = {op('arith.negf', '%e', '(f32) -> f32')}", stored("%k"), times=2)),
+    "a while loop that counts in larger steps": (counted("%n"), counted_while("%two")),
     "the other branch": (branch("%p", "%q"), chosen("%q", "%p")),
 }
 
@@ -268,9 +289,8 @@ def test_what_a_nest_reads_twice_it_must_not_write_between() -> None:
 
 
 def test_a_region_at_the_end_of_a_block_has_no_meaning_without_its_operator() -> None:
-    end = '"scf.reduce"(%v) ({\n^bb1(%p: f32, %q: f32):\n"scf.reduce.return"(%p) : (f32) -> ()\n}) : (f32) -> ()'
-    segments, types = "operandSegmentSizes = array<i32: 1, 1, 1, 0>", "(index, index, index) -> ()"
-    whole = op("scf.parallel", "%zero, %two, %one", types, segments, f"^bb0(%k: index):\n{end}")
+    end = '"scf.yield"() ({\n^bb1(%p: f32):\n"scf.yield"(%p) : (f32) -> ()\n}) : () -> ()'
+    whole = op("scf.for", "%zero, %two, %one", "(index, index, index) -> ()", "", f"^bb0(%k: index):\n{end}")
     program = function("%v: f32", "f32", *NUMBERS, whole, "%v")
     assert "a region at the end of a block has no meaning here" in verdict(program, program).reason
 
@@ -279,6 +299,8 @@ def test_a_region_at_the_end_of_a_block_has_no_meaning_without_its_operator() ->
     ("program", "reason"),
     [
         (by_loop(LOAD, ADDED, stored("%zero"), kind="scf.parallel"), "iterations that may write the same element"),
+        (counted_while("%s"), "a loop whose step may not be positive has no meaning here"),
+        (counted_while("%one", flags="nuw"), "a loop that does not count up to a bound has no meaning here"),
         (by_loop(LOAD, ADDED, stored("%k"), op("memref.dealloc", "%b", f"({M}) -> ()")), "a loop that frees a buffer"),
         (
             by_loop(*REVERSED, f"%e = {op('memref.load', '%b, %l', f'({M}, index) -> f32')}", ADDED, stored("%k")),

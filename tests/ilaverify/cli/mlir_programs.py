@@ -31,6 +31,8 @@ if "--version" in sys.argv:
     sys.exit()
 text = sys.stdin.read()
 pipeline = " ".join(a for a in sys.argv if a.startswith("--pass-pipeline="))
+if "absent" in pipeline:
+    sys.exit("<unknown>:0: error: 'absent' does not refer to a registered pass")
 if "fails" in pipeline:
     sys.exit("<stdin>:2:1: error: this pass fails")
 if "swap" in pipeline:

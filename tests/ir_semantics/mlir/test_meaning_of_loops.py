@@ -148,3 +148,110 @@ def test_values_that_need_each_other_are_named() -> None:
     )
     with pytest.raises(NotCovered, match="an iteration that needs another element of what it changes"):
         run(program, 1, 3, 1, [1, 2, 3])
+
+
+def counting(step: str, predicate: int = 2, *, doubles: bool = False) -> str:
+    """``scf.while`` that counts from %l to %h, and carries the sum of what it counts; both are its results."""
+    grown = op("arith.addi", "%c, %c" if doubles else f"%c, {step}", XX)
+    return f"""
+    %0:2 = "scf.while"(%i, %l) ({{
+    ^bb0(%a: index, %b: index):
+      %m = {op("arith.cmpi", "%b, %h", "(index, index) -> i1", f"predicate = {predicate} : i64")}
+      "scf.condition"(%m, %a, %b) : (i1, index, index) -> ()
+    }}, {{
+    ^bb0(%x: index, %c: index):
+      %y = {op("arith.addi", "%x, %c", XX)}
+      %d = {grown}
+      "scf.yield"(%y, %d) : (index, index) -> ()
+    }}) : (index, index) -> (index, index)
+    """
+
+
+@pytest.mark.parametrize("bounds", [(0, 5, 1), (1, 6, 2), (3, 3, 1), (4, 1, 3), (-5, 6, 4)])
+def test_a_while_loop_that_counts(bounds: tuple[int, int, int]) -> None:
+    program = function("%l: index, %h: index, %s: index, %i: index", "index, index", counting("%s"), "%0#0, %0#1")
+    count, high, step = bounds
+    total = 7
+    while count < high:
+        total, count = total + count, count + step
+    assert run(program, *bounds, 7) == [total, count]
+
+
+@pytest.mark.parametrize("text", [counting("%s", 1), counting("%s", 6), counting("%x"), counting("%s", doubles=True)])
+def test_other_while_loops_are_named(text: str) -> None:
+    program = function("%l: index, %h: index, %s: index, %i: index", "index", text, "%0#0")
+    with pytest.raises(NotCovered, match="a loop that does not count up to a bound"):
+        run(program, 0, 3, 1, 0)
+
+
+@pytest.mark.parametrize("n", range(-1, 5))
+def test_an_affine_choice_is_made_by_all_constraints(n: int) -> None:
+    holds = "condition = affine_set<(d0)[s0] : (d0 - 1 >= 0, s0 - d0 - 2 == 0)>"
+    branches = '"affine.yield"(%p) : (i32) -> ()\n}, {\n"affine.yield"(%q) : (i32) -> ()'
+    choice = f"%0 = {op('affine.if', '%n, %m', '(index, index) -> i32', holds, branches)}"
+    program = function("%n: index, %m: index, %p: i32, %q: i32", "i32", choice, "%0")
+    assert run(program, n, 4, 10, 20) == [10 if n >= 1 and 4 - n - 2 == 0 else 20]
+
+
+def test_bounds_of_affine_parallel_loops_are_extremes_of_groups() -> None:
+    """From max(0, n - 2) to min(6, n + 2) and from 1 to 4, in steps of 2 and 1."""
+    memref = "memref<8x4xi32>"
+    sizes = "operandSegmentSizes = array<i32: 0, 0>"
+    bounds = (
+        "lowerBoundsGroups = dense<[2, 1]> : tensor<2xi32>, lowerBoundsMap = affine_map<(d0) -> (0, d0 - 2, 1)>, "
+        "upperBoundsGroups = dense<[2, 1]> : tensor<2xi32>, upperBoundsMap = affine_map<()[s0] -> (6, s0 + 2, 4)>, "
+        "reductions = [], steps = [2, 1]"
+    )
+    store = op(
+        "affine.store", "%v, %m, %j, %k", f"(i32, {memref}, index, index) -> ()", "map = affine_map<(a, b) -> (a, b)>"
+    )
+    fill = op("memref.store", "%z, %m, %x, %y", f"(i32, {memref}, index, index) -> ()")
+    all_ = f'^bb0(%x: index, %y: index):\n{fill}\n"scf.reduce"() : () -> ()'
+    program = function(
+        "%n: index, %v: i32", "tensor<8x4xi32>", f"%m = {op('memref.alloc', '', f'() -> {memref}', sizes)}",
+        *(f"%{c} = {constant(n, 'index')}" for c, n in (("o", "0"), ("e", "8"), ("f", "4"), ("i", "1"))),
+        f"%z = {constant('0', 'i32')}",
+        op("scf.parallel", "%o, %o, %e, %f, %i, %i", f"({', '.join(['index'] * 6)}) -> ()",
+           "operandSegmentSizes = array<i32: 2, 2, 2, 0>", all_),
+        op("affine.parallel", "%n, %n", "(index, index) -> ()", bounds,
+           f'^bb0(%j: index, %k: index):\n{store}\n"affine.yield"() : () -> ()'),
+        f"%0 = {op('bufferization.to_tensor', '%m', f'({memref}) -> tensor<8x4xi32>')}", "%0",
+    )  # fmt: skip
+    for n in (1, 3, 6):
+        expected = np.zeros((8, 4), dtype=int)
+        expected[max(0, n - 2) : min(6, n + 2) : 2, 1:4] = 5
+        agrees(program, [n, 5], expected)
+
+
+def reduction(body: str, operand: str = "%e") -> str:
+    whole = f"^bb0(%k: index):\n%e = {op('tensor.extract', '%t, %k', f'({T}, index) -> i32')}\n"
+    whole += f'"scf.reduce"({operand}) ({{\n^bb1(%p: i32, %q: i32):\n{body}\n}}) : (i32) -> ()'
+    sizes = "operandSegmentSizes = array<i32: 1, 1, 1, 1>"
+    return f"%0 = {op('scf.parallel', '%l, %h, %s, %i', '(index, index, index, i32) -> i32', sizes, whole)}"
+
+
+RETURN = '"scf.reduce.return"(%r) : (i32) -> ()'
+ANY = f"%l: index, %h: index, %s: index, %i: i32, %t: {T}"
+
+
+def test_a_parallel_reduction_starts_once() -> None:
+    program = function(ANY, "i32", reduction(f"%r = {op('arith.addi', '%q, %p', II)}\n{RETURN}"), "%0")
+    assert run(program, 0, 5, 2, 100, [1, 2, 3, 4, 5, 6]) == [100 + 1 + 3 + 5]
+    assert run(program, 3, 3, 1, 100, [1, 2, 3, 4, 5, 6]) == [100]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"%r = {op('arith.subi', '%p, %q', II)}",
+        f"%r = {op('arith.addi', '%p, %p', II)}",
+        f"%r = {op('arith.addi', '%p, %q', II, 'overflowFlags = #arith.overflow<nsw>')}",
+        f"%r = {op('arith.addi', '%p, %e', II)}",
+    ],
+)
+def test_reductions_whose_order_may_matter_are_named(line: str) -> None:
+    program = function(ANY, "i32", reduction(f"{line}\n{RETURN}"), "%0")
+    with pytest.raises(
+        NotCovered, match="a parallel reduction must be one operator, of which the order does not matter"
+    ):
+        run(program, 0, 3, 1, 0, [1, 2, 3])

@@ -144,6 +144,16 @@ def test_conversions_of_integers(name: str, source: str, target: str) -> None:
         assert run(program, a) == [CONVERSIONS[name, source, target](a)]
 
 
+@pytest.mark.parametrize("name", ["maxsi", "minsi", "maxui", "minui"])
+def test_extremes_of_indices(name: str) -> None:
+    program = function(
+        "%a: index, %b: index", "index", f"%0 = {op(f'arith.{name}', '%a, %b', '(index, index) -> index')}", "%0"
+    )
+    read = (lambda n: n % 2**64) if name.endswith("ui") else int
+    for a, b in product((-(2**63), -2, -1, 0, 1, 5), repeat=2):
+        assert run(program, a, b) == [(max if name.startswith("max") else min)(a, b, key=read)]
+
+
 def test_an_index_becomes_a_word_by_its_lower_bits() -> None:
     program = function("%a: index", "i4", f"%0 = {op('arith.index_cast', '%a', '(index) -> i4')}", "%0")
     for a in (-9, -8, -1, 0, 7, 8, 15, 16, 1 << 40):

@@ -58,13 +58,17 @@ class _Step:
 
 @dataclass(eq=False)
 class Iteration:
-    """A loop over variables below extents, in row-major order; ``parallel`` ones must not depend on an order."""
+    """A loop over variables below extents, in row-major order; ``parallel`` ones must not depend on an order.
+
+    ``reduces``: what is carried is made by operators of which the order does not matter.
+    """
 
     call: Call
     variables: Sequence[Term]
     extents: Sequence[Term]
     starts: Sequence[MeaningOfValue]
     parallel: bool = False
+    reduces: bool = False
     _slots: dict[Input, _Slot] = field(default_factory=dict)
     _of_memory: dict[Format, _Slot] = field(default_factory=dict)
     _steps: dict[tuple[_Slot, Term | None], _Step] = field(default_factory=dict)
@@ -226,7 +230,8 @@ class Iteration:
         if symbols[1] in element.value.symbols or symbols[0] in element.defined.symbols:
             raise self.call.fail("a value that decides what is defined in the next iteration has no meaning here")
         slot.is_open = False
-        if self.parallel and not self._has_one_step(accumulators, element):
+        is_free = self.reduces and not slot.is_memory
+        if self.parallel and not is_free and not self._has_one_step(accumulators, element):
             raise self.call.fail("iterations that may write the same element have no meaning here in any order")
         self._steps[key] = _Step(here, accumulators, element)
         return self._steps[key]

@@ -1,4 +1,4 @@
-"""The operators of scf, and loops of affine.  Source: the MLIR documentation of the dialects."""
+"""The operators of scf.  Source: the MLIR documentation of the dialect."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from dataclasses import replace
 from ir_semantics.elements.operators import at_most, choose, either, minus, negation, plus, quotient, times
 from ir_semantics.elements.terms import Term, fresh, is_true, number
 from ir_semantics.mlir import ir
-from ir_semantics.mlir.affine import AffineMap
-from ir_semantics.mlir.semantics.affine import extreme_of, results_of
 from ir_semantics.mlir.semantics.integers import note_index
 from ir_semantics.mlir.semantics.memory import Buffer, Memory, OfBlock, selected_buffer
-from ir_semantics.mlir.semantics.program import Call, MeaningOfValue, Operator, Scope
+from ir_semantics.mlir.semantics.program import Call, MeaningOfValue, Operator, Proviso, Scope
 from ir_semantics.mlir.semantics.tensor import inserted
 from ir_semantics.mlir.semantics.values import Element, Tensor, chosen, defined
 from ir_semantics.scalars.formats import INTEGERS
@@ -43,19 +41,21 @@ def _for(call: Call) -> Sequence[MeaningOfValue]:
         raise call.fail("a loop over words has no meaning here", "compute its bounds as index")
     if call.has("unsignedCmp"):
         raise call.fail("a loop whose bounds are compared without sign has no meaning here")
-    low, high, step = (_bound(call, call.element(k)) for k in range(3))
-    return _loop(call, [(low, high, step)], call.operands[3:])
+    low, high, step = (bound(call, call.element(k)) for k in range(3))
+    return loop(call, [(low, high, step)], call.operands[3:])
 
 
-def _bound(call: Call, value: MeaningOfValue) -> Term:
+def bound(call: Call, value: MeaningOfValue) -> Term:
+    """A bound of a loop, or its step."""
     if not isinstance(value, Element) or value.kind != INTEGERS:
         raise call.wrong("the bounds of a loop must be of type index")
     return call.settled(value, "a bound of a loop may be undefined")
 
 
-def _loop(
+def loop(
     call: Call, bounds: Sequence[tuple[Term, Term, Term]], starts: Sequence[MeaningOfValue]
 ) -> Sequence[MeaningOfValue]:
+    """A loop in order, of lower and upper bounds and steps, and what the first iteration is given."""
     counters, counts, values = _variables(call, bounds)
 
     def body(carried: Sequence[MeaningOfValue], scope: Scope) -> Sequence[MeaningOfValue]:
@@ -64,29 +64,113 @@ def _loop(
     return Iteration(call, counters, counts, starts).results(body)
 
 
-def _affine_for(call: Call) -> Sequence[MeaningOfValue]:
-    lower, upper, starts = call.segments()
-    maps = call.attribute("lowerBoundMap"), call.attribute("upperBoundMap")
-    if not all(isinstance(m, AffineMap) for m in maps):
-        raise call.wrong("the bounds must be affine maps")
-    ends = []
-    for map_, operands, is_smallest in zip(maps, (lower, upper), (False, True), strict=True):
-        assert isinstance(map_, AffineMap)
-        ends.append(_bound(call, extreme_of(results_of(call, map_, operands), is_smallest)))
-    return _loop(call, [(ends[0], ends[1], number(call.whole("step")))], starts)
+_OF_ANY_ORDER = frozenset({
+    "arith.addi", "arith.muli", "arith.andi", "arith.ori", "arith.xori", "arith.maxsi", "arith.minsi", "arith.maxui",
+    "arith.minui", "arith.maximumf", "arith.minimumf",
+})  # fmt: skip
+"""Operators that are associative and commutative, on all values, NaN and zeros with signs among them."""
 
 
 def _parallel(call: Call) -> Sequence[MeaningOfValue]:
     lower, upper, steps, starts = call.segments()
-    if starts:
-        raise call.fail("a parallel reduction has no meaning here")
-    numbers = [[_bound(call, each) for each in group] for group in (lower, upper, steps)]
-    counters, counts, values = _variables(call, list(zip(*numbers, strict=True)))
+    numbers = [[bound(call, each) for each in group] for group in (lower, upper, steps)]
+    return parallel(call, list(zip(*numbers, strict=True)), starts)
+
+
+def parallel(
+    call: Call, bounds: Sequence[tuple[Term, Term, Term]], starts: Sequence[MeaningOfValue] = ()
+) -> Sequence[MeaningOfValue]:
+    """A loop whose iterations may run in any order, of lower and upper bounds and steps, and starts of reductions."""
+    counters, counts, values = _variables(call, bounds)
+    end = call.body.operations[-1]
 
     def body(carried: Sequence[MeaningOfValue], scope: Scope) -> Sequence[MeaningOfValue]:
-        return call.run_region(call.body, list(map(defined, values)), scope)
+        made = call.run_region(call.body, list(map(defined, values)), scope)
+        last = Call(end, tuple(made), scope, call.environment)
+        blocks = [region.blocks[0] for region in end.regions]
+        return [
+            each
+            for block, old, new in zip(blocks, carried, made, strict=True)
+            for each in last.run_region(block, (old, new), scope)
+        ]
 
-    return Iteration(call, counters, counts, (), parallel=True).results(body)
+    return Iteration(call, counters, counts, starts, parallel=True, reduces=True).results(body)
+
+
+def _reduce(call: Call) -> Sequence[MeaningOfValue]:
+    """What iterations give to reductions, each by one operator that takes them in any order."""
+    for region in call.operation.regions:
+        if len(region.blocks) != 1 or not _is_of_any_order(region.blocks[0]):
+            raise call.fail("a parallel reduction must be one operator, of which the order does not matter")
+    return call.operands
+
+
+def _is_of_any_order(block: ir.Block) -> bool:
+    if len(block.operations) != 2:
+        return False
+    operation, end = block.operations
+    plain = all(getattr(a, "text", "") in _WITHOUT_FLAGS for a in operation.attributes.values())
+    return (
+        operation.name in _OF_ANY_ORDER
+        and plain
+        and set(operation.operands) == set(block.arguments)
+        and len(block.arguments) == len(operation.operands) == 2
+        and end.operands == operation.results
+    )
+
+
+_WITHOUT_FLAGS = frozenset({"arith.overflow<none>", "arith.fastmath<none>"})
+
+
+def _while(call: Call) -> Sequence[MeaningOfValue]:
+    """A loop that counts: it ends when a number that grows by a positive step is no longer below a bound."""
+    after, place, ends = _count(call)
+    low, high, step = (bound(call, each) for each in (call.element(place), *ends))
+    grows = at_most(number(1), step)
+    if not is_true(grows):
+        otherwise = call.fail("a loop whose step may not be positive has no meaning here", "make it scf.for")
+        call.scope.provisos.append(Proviso(grows, otherwise, tuple(call.scope.requirements)))
+    counters, (count,), values = _variables(call, [(low, high, step)])
+
+    def body(carried: Sequence[MeaningOfValue], scope: Scope) -> Sequence[MeaningOfValue]:
+        made = call.run_region(after, [*carried[:place], defined(values[0]), *carried[place:]], scope)
+        return [*made[:place], *made[place + 1 :]]
+
+    starts = [*call.operands[:place], *call.operands[place + 1 :]]
+    results = Iteration(call, counters, [count], starts).results(body)
+    return [*results[:place], defined(plus(low, times(count, step))), *results[place:]]
+
+
+def _count(call: Call) -> tuple[ir.Block, int, tuple[MeaningOfValue, MeaningOfValue]]:
+    """The body of a loop that counts, which of the values that it carries is the number, its bound and its step."""
+    before, after = (region.blocks[0] for region in call.operation.regions)
+    known = call.environment.values
+    match list(before.operations):
+        case [ir.Operation(name="arith.cmpi", operands=(number_, high)) as comparison, condition]:
+            stated = comparison.attributes.get("predicate")
+            is_below = isinstance(stated, ir.IntegerAttribute) and stated.value == 2  # slt
+            goes_on = condition.name == "scf.condition" and condition.operands == (
+                *comparison.results,
+                *before.arguments,
+            )
+            if is_below and goes_on and number_ in before.arguments and high in known:
+                place = list(before.arguments).index(number_)
+                step = _growth(after, place)
+                if step is not None and step in known:
+                    return after, place, (known[high], known[step])
+    raise call.fail("a loop that does not count up to a bound has no meaning here", "make it scf.for")
+
+
+def _growth(block: ir.Block, place: int) -> ir.Value | None:
+    """What a block adds to the argument at a place for the next iteration, if that is all."""
+    argument, result = block.arguments[place], block.operations[-1].operands[place]
+    for operation in block.operations:
+        if result in operation.results and operation.name == "arith.addi" and argument in operation.operands:
+            flags = operation.attributes.get("overflowFlags")
+            if flags is None or getattr(flags, "text", "") == "arith.overflow<none>":
+                a, b = operation.operands
+                return b if a == argument else a
+    return None
 
 
 def _forall(call: Call) -> Sequence[MeaningOfValue]:
@@ -126,7 +210,11 @@ def _in_parallel(call: Call) -> Sequence[MeaningOfValue]:
 
 
 def _if(call: Call) -> Sequence[MeaningOfValue]:
-    condition = call.settled(call.element(0), "a branch is chosen by a condition that may be undefined")
+    return branches(call, call.settled(call.element(0), "a branch is chosen by a condition that may be undefined"))
+
+
+def branches(call: Call, condition: Term) -> Sequence[MeaningOfValue]:
+    """The first region where a condition holds, and else the second one."""
     ends: list[tuple[tuple[MeaningOfValue, ...], Memory]] = []
     for region, holds in zip(call.operation.regions, (condition, negation(condition)), strict=True):
         scope = call.scope.inner(call.memory)
@@ -182,6 +270,7 @@ OPERATORS: Mapping[str, Operator] = {
     "scf.forall": _forall,
     "scf.forall.in_parallel": _in_parallel,
     "scf.if": _if,
-    "affine.for": _affine_for,
+    "scf.reduce": _reduce,
+    "scf.while": _while,
 }
 """By name."""
