@@ -66,7 +66,8 @@ _ON_PARALLEL_LOOPS = (
     "scf-parallel-loop-tiling{parallel-loop-tile-sizes=2,2}",
 )  # fmt: skip
 _ON_AFFINE_LOOPS = (
-    "affine-data-copy-generate", "affine-loop-coalescing", "affine-loop-fusion", "affine-loop-invariant-code-motion",
+    "affine-data-copy-generate{fast-mem-space=0 generate-dma=0}", "affine-loop-coalescing", "affine-loop-fusion",
+    "affine-loop-invariant-code-motion",
     "affine-loop-normalize", "affine-loop-tile{tile-size=2}", "affine-loop-unroll{unroll-factor=2}",
     "affine-loop-unroll-jam{unroll-jam-factor=2}", "affine-parallelize", "affine-scalrep", "affine-simplify-structures",
     "lower-affine",

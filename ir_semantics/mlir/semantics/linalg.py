@@ -248,8 +248,8 @@ def _map_operator(call: Call) -> Sequence[MeaningOfValue]:
 
 def _reduce(call: Call) -> Sequence[MeaningOfValue]:
     dimensions = call.wholes("dimensions")
-    count = len(call.operands) // 2
-    rank = len(call.tensor(0).shape)
+    count, first = len(call.operands) // 2, call.operands[0]
+    rank = 0 if isinstance(first, Element) else len(first.shape)
     whole = AffineMap(rank, 0, tuple(Dimension(k) for k in range(rank)))
     rest = AffineMap(rank, 0, tuple(Dimension(k) for k in range(rank) if k not in dimensions))
     return _loops(call, call.operands, [whole] * count + [rest] * count, count)
