@@ -10,6 +10,8 @@ from typing import Any
 from ir_semantics.scalars.concrete import show_value
 from ir_semantics.scalars.formats import Value
 
+MEMORY = 1 << 20
+"""What stands for memory where results have numbers."""
 _SHOWN = 8
 """Elements of a tensor, and of a block, in the text."""
 
@@ -65,8 +67,9 @@ class Cell:
 class Counterexample:
     """Inputs on which the target is not what it may be, and where: both values, or what is undefined, and why.
 
-    ``at`` are the result's number and the subscripts of its element where that is the place; ``cell`` is a cell of
-    memory that is.  ``blocks`` are those that arguments lie in; what these say, ``unshown`` names of the others.
+    ``at`` are the result's number and the subscripts of its element where that is the place; of memory they are MEMORY,
+    the block and the place in it, and ``cell`` is that cell.  ``blocks`` are those that arguments lie in; what these
+    say, ``unshown`` names of the others.
     """
 
     sizes: dict[str, int]

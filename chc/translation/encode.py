@@ -50,11 +50,14 @@ class Data(Protocol):
 
 @dataclass(frozen=True)
 class Question:
-    """A script that is unsatisfiable where a goal follows; ``variables`` are the terms that its variables stand for."""
+    """A script that is unsatisfiable where a goal follows; ``variables`` are the terms that its variables stand for.
+
+    ``has_floats`` says that variables of floats are their bits.
+    """
 
     script: str
     assumptions: tuple[str, ...]
-    exact: bool
+    has_floats: bool
     variables: Mapping[str, Term]
 
 
@@ -80,9 +83,7 @@ def question(
         encoding = _Encoding(data, classes)
         encoding.build(hypotheses, goal)
         script = data.script(encoding.of_data, comment, encoding.of_integers)
-        exact = encoding.exact and interpretation in (Interpretation.IEEE, Interpretation.BITS)
-        exact = exact and (not isinstance(data, IeeeFloats) or data.exact)
-        return Question(script, data.assumptions, exact, encoding.names)
+        return Question(script, data.assumptions, isinstance(data, IeeeFloats), encoding.names)
 
 
 _DATA: Mapping[Interpretation, Any] = {
@@ -101,7 +102,6 @@ class _Encoding:
     of_data: list[Any] = field(default_factory=list)
     of_integers: list[FNode] = field(default_factory=list)
     names: dict[str, Term] = field(default_factory=dict)
-    exact: bool = True
     _values: dict[Term, Any] = field(default_factory=dict)
     _truths: dict[Term, FNode] = field(default_factory=dict)
     _integers: dict[Term, FNode] = field(default_factory=dict)
@@ -222,7 +222,6 @@ class _Encoding:
         try:
             return self.data.apply(term.op, term.kind, [a.kind for a in term.args], args)
         except (CannotInterpret, NotInterpreted):
-            self.exact = False
             return self.data.variable(self._atom(term), term.kind)
 
     # -- from one world to the other -------------------------------------------------------------------------
@@ -254,7 +253,6 @@ class _Encoding:
     # -- variables -------------------------------------------------------------------------------------------
 
     def _atom(self, term: Term) -> str:
-        self.exact = self.exact and term.op in ("symbol", "read")
         if term.op != "symbol":
             self._atoms.setdefault(self._head(term), []).append(term)
         return self._new(term)

@@ -30,6 +30,7 @@ class Inputs:
     block_sizes: tuple[int, ...] = (0, 1)
     arrays: dict[Input, dict[tuple[int, ...], Value]] = field(default_factory=dict)
     at: tuple[int, ...] = ()
+    of_64_bits: bool = False
     _few: dict[Input, list[Value]] = field(default_factory=dict)
 
     def evaluation(self, more: Mapping[Symbol, Value] | None = None) -> Evaluation:
@@ -43,7 +44,9 @@ class Inputs:
             return elements[key]
 
         symbols = {**self.symbols, **(more or {})}
-        return Evaluation(symbols, contents, self.budget, self.called, self.over_reals, self._uniform)
+        evaluation = Evaluation(symbols, contents, self.budget, self.called, self.over_reals, self._uniform)
+        evaluation.of_64_bits = self.of_64_bits
+        return evaluation
 
     def called(self, name: str, kind: Format, operands: Sequence[object]) -> Value:
         """What functions give that are called: something that follows from the operands alone, the same in all runs."""

@@ -6,7 +6,7 @@ written down as a list of Booleans; with that list the same obligations are writ
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from math import prod
@@ -34,7 +34,7 @@ from smt_encodings.claims import Interpretation, Obligation
 from smt_encodings.discharge import Discharger, NotDischarged
 from smt_encodings.interpretations import CannotInterpret
 
-from .encode import question
+from .encode import Question, question
 from .products import products
 
 FEW = 64
@@ -58,7 +58,7 @@ MOST_IEEE = 40
 class Prover:
     """Asks solvers, or (with ``answers``) takes answers that were written down; what it asks is of one claim.
 
-    ``taken`` are the answers so far, ``used`` the interpretations that sufficed, ``models`` those of exact questions
+    ``taken`` are the answers so far, ``used`` the interpretations that sufficed; ``tried`` gets models of questions
     whose goal does not follow.
     """
 
@@ -66,6 +66,7 @@ class Prover:
     subject: str
     answers: Sequence[bool] | None = None
     floats_are_symbols: bool = False
+    tried: Callable[[Question, Mapping[str, int]], None] = lambda _, __: None
     taken: list[bool] = field(default_factory=list)
     used: dict[Interpretation, None] = field(default_factory=dict)
     assumptions: dict[str, None] = field(default_factory=dict)
@@ -307,10 +308,13 @@ class Prover:
         except NotDischarged as failed:
             answer = failed.obligation.answers[-1]
             self.reasons.append(f"{interpretation.value}: {meaning}: {answer.solver} says {answer.status}")
-            return False
-        self.discharger.obligations += own.obligations
-        self.assumptions |= dict.fromkeys(asked.assumptions)
-        return True
+        else:
+            self.discharger.obligations += own.obligations
+            self.assumptions |= dict.fromkeys(asked.assumptions)
+            return True
+        if answer.status == "sat":
+            self.tried(asked, answer.model)
+        return False
 
 
 def _unless(goal: Term) -> tuple[list[Term], Term | None]:

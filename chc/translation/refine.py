@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, product
 from math import prod
@@ -33,7 +33,9 @@ from smt_encodings.claims import Claim, Equality, Interpretation, Runs, Status, 
 from smt_encodings.discharge import Discharger, Requirement, Requirements
 from smt_encodings.runs import surviving
 
-from .counterexample import Counterexample
+from .counterexample import MEMORY, Counterexample
+from .encode import Question
+from .models import Models, Refuted
 from .prove import COARSE, FINE, Ladder, Prover
 from .runs import STEPS
 from .runs import Runs as Search
@@ -86,6 +88,8 @@ def refines(
         attempt = _Attempt((source, target), options, discharger or Discharger(), modules)
         try:
             status, reason = attempt.decide()
+        except Refuted as found:
+            status, reason = attempt.refuted(found.counterexample)
         except NotCovered as error:
             status, reason = Status.UNKNOWN, f"{error}; {error.step}"
         except Unsupported as error:
@@ -165,12 +169,23 @@ class _Attempt:
         self.globals, self.barred = globals_of(*modules), barred_of(modules)
         self.options = options
         self.discharger = discharger
-        self.prover = Prover(discharger, functions[0].symbol or "function", None, options.associative)
+        self.prover = self._prover()
         self.folds = Simplification()
         self.details: dict[str, object] = {}
         self.notes: dict[str, None] = {}
         self.arguments = Arguments()
         self.search: Search | None = None
+        self.models: Models | None = None
+        self.place: tuple[int, Sequence[Term]] = (0, ())
+        """What is compared: a result's number and subscripts, or MEMORY, a block and a place."""
+
+    def _prover(self, answers: Sequence[bool] | None = None) -> Prover:
+        name = self.functions[0].symbol or "function"
+        return Prover(self.discharger, name, answers, self.options.associative, self._tried)
+
+    def _tried(self, asked: Question, model: Mapping[str, int]) -> None:
+        if self.models is not None:
+            self.models.tried(asked, model, self.place)
 
     def claim(self) -> Claim:
         """What is claimed."""
@@ -211,7 +226,7 @@ class _Attempt:
     def again(self, answers: Sequence[bool]) -> str:
         """What is not proved with answers that were written down."""
         source, target = self.read()
-        self.prover = Prover(self.discharger, self.prover.subject, answers, self.options.associative)
+        self.prover = self._prover(answers)
         unproved = self._unproved(source, target)
         if len(self.prover.taken) != len(answers):
             return f"{len(answers)} answers where the proof has {len(self.prover.taken)}"
@@ -221,15 +236,16 @@ class _Attempt:
         source, target = self.read()
         assert self.search is not None
         search = self.search
+        self.models = Models(search)
         counterexample = search.search(0, FIRST)
         if counterexample is None and search.defined < FIRST:  # runs that say little are no reason to try a proof
             counterexample = search.search(3, MORE) if search.finished else search.search(0, 1, LONG * STEPS)
         if counterexample is not None:
-            return self._refuted(counterexample)
+            return self.refuted(counterexample)
         if not search.defined and self._is_vacuous(source, target):
             self.details["decided_by"] = "the source's behaviour is never defined"
             return Status.VACUOUS, "the source is never defined: its behaviour is not, or none of its results is"
-        self.prover = Prover(self.discharger, self.prover.subject, None, self.options.associative)
+        self.prover = self._prover()
         self.discharger.obligations = []
         unproved = self._unproved(source, target)
         self.details["answers"] = tuple(self.prover.taken)
@@ -237,13 +253,14 @@ class _Attempt:
             return conclude(self.discharger.obligations, self.details.get("decided_by", ""))
         counterexample = search.search(1, LAST, LONG * STEPS)
         if counterexample is not None:
-            return self._refuted(counterexample)
+            return self.refuted(counterexample)
         self.details["reasons"] = tuple(self.prover.reasons)
         last = [reason.replace(f"{unproved}: ", "", 1) for reason in self.prover.reasons[-1:]]
         broken = (p.otherwise for p in (*source.provisos, *target.provisos) if str(p.otherwise) == unproved)
         return Status.UNKNOWN, "; ".join([f"not proved: {unproved}", *last, *(b.step for b in islice(broken, 1))])
 
-    def _refuted(self, counterexample: Counterexample) -> tuple[Status, str]:
+    def refuted(self, counterexample: Counterexample) -> tuple[Status, str]:
+        """The verdict on a counterexample."""
         self.details["counterexample"] = counterexample
         return Status.REFUTED, str(counterexample)
 
@@ -316,7 +333,7 @@ class _Attempt:
         if unproved:
             return unproved
         for place, (a, b) in enumerate(zip(source.results, target.results, strict=True)):
-            unproved = self._result(f"result {place}", known, a, b)
+            unproved = self._result(place, known, a, b)
             if unproved:
                 return unproved
         unproved = self._memory(known, source.memory, target.memory)
@@ -327,6 +344,7 @@ class _Attempt:
     def _memory(self, known: Sequence[Term], source: Memory, target: Memory) -> str:
         """As :meth:`_unproved`, of blocks that were there before and that the source leaves alive."""
         block, place = fresh("block", INTEGERS), fresh("place", INTEGERS)
+        self.place = MEMORY, (block, place)
         here = [*known, at_most(number(0), block), source.alive(block)]
         if not self.prover.follows("a block that was there before is left alive", here, target.alive(block)):
             return "a block that was there before is left alive"
@@ -338,7 +356,8 @@ class _Attempt:
                 return text
         return ""
 
-    def _result(self, name: str, known: Sequence[Term], a: Element | Tensor, b: Element | Tensor) -> str:
+    def _result(self, number: int, known: Sequence[Term], a: Element | Tensor, b: Element | Tensor) -> str:
+        name = f"result {number}"
         if isinstance(a, Element) and isinstance(b, Element):
             return "" if self._element(f"{name} is the same", known, (a, b), ()) else f"{name} is the same"
         assert isinstance(a, Tensor)
@@ -347,6 +366,7 @@ class _Attempt:
         if not self.prover.follows(f"the shape of {name} is the same", known, shapes):
             return f"the shape of {name} is the same"
         at = new_subscripts(len(a.shape))
+        self.place = number, at
         here = [*known, *(inside(i, n) for i, n in zip(at, a.shape, strict=True))]
         text = f"an arbitrary element of {name} is the same"
         pair = self._simpler((a.at(at), b.at(at)))

@@ -27,13 +27,15 @@ from ir_semantics.scalars.formats import BOOLEAN, INTEGERS, Format, Value
 from ir_semantics.scalars.terms import NotInterpreted
 from ir_semantics.tensors.index import Index
 
-from .counterexample import Block, Cell, Counterexample
+from .counterexample import MEMORY, Block, Cell, Counterexample
 from .inputs import Inputs
 
 STEPS = 40_000
 """Evaluation steps of a search, of which one run takes half at most."""
 ELEMENTS = 64
 """Elements of a result that a run compares, at most."""
+LARGE = 1 << 16
+"""From here on it is asked of sizes and indices whether what is computed of them may leave 64 bits."""
 MOST_LOOKED_AT = 4096
 """Elements of an argument that are looked at for the one that lies at a place, at most."""
 
@@ -93,7 +95,7 @@ class Runs:
                 return difference
         return None
 
-    def replayed(self, given: Counterexample) -> Counterexample | None:
+    def replayed(self, given: Counterexample, budget: Budget | None = None) -> Counterexample | None:
         """What inputs of a counterexample come to; None where they show nothing.
 
         Elements that it lacks are drawn, always the same ones.  Raises ValueError where it has no inputs of these
@@ -107,14 +109,21 @@ class Runs:
                 f"there must be as many sizes, numbers and tensors as the functions have, {needed}, not {have}"
             )
         pools = {k: self._pool(k) for k in self._formats()}
-        inputs = self._inputs({}, random.Random(0), pools, 2)  # in which properties of memory hold
-        inputs.budget, inputs.at = Budget(10 * STEPS), given.at
+        memory = self._of_memory(), self._block_sizes
+        draw = random.Random(0)
+        inputs = Inputs({}, draw, pools, budget or Budget(10 * STEPS), 2, self.over_reals, *memory)  # memory is usual
+        inputs.at = given.at
         values = (*given.sizes.values(), *given.scalars.values())
         for term, value in zip((*arguments.sizes, *arguments.scalars), values, strict=True):
             inputs.symbols[_symbol(term)] = _checked(value, term.kind)
         for array, elements in zip(arguments.all_arrays, given.elements.values(), strict=True):
             inputs.arrays[array] = {at: _checked(value, array.kind) for at, value in elements.items()}
         try:
+            if not all(map(inputs.evaluation().truth, arguments.facts)):
+                return None
+            whole = [v for t, v in inputs.symbols.items() if t.kind == INTEGERS]
+            whole += [v for a, e in inputs.arrays.items() if a.kind == INTEGERS for v in e.values()]
+            inputs.of_64_bits = any(abs(int(v)) >= LARGE for v in whole)
             return self.difference(inputs)
         except NotInterpreted:
             return None
@@ -163,7 +172,8 @@ class Runs:
         """Where memory is different afterwards: in blocks that were there before, and that the source leaves alive."""
         if not self._cells:
             return None
-        for b in self._all_blocks(inputs):
+        first = inputs.at[1:] if len(inputs.at) == 3 and inputs.at[0] == MEMORY else (0, 0)
+        for b in sorted({first[0], *self._all_blocks(inputs)}):
             evaluation = self._here(inputs, b, 0)
             alive, still = (evaluation.truth(m.memory.alive(self._cell[0])) for m in (self.source, self.target))
             if not alive:
@@ -171,13 +181,14 @@ class Runs:
             if not still:
                 return self._found(inputs, f"block {b}", "leaves it alive", "frees it")
             size = evaluation.integer(self.source.memory.size(self._cell[0]))
-            for at in range(max(0, min(size, ELEMENTS // 2))):
+            few = range(max(0, min(size, ELEMENTS // 2)))
+            for at in few if b != first[0] or first[1] in few or first[1] >= size else (first[1], *few):
                 here = self._here(inputs, b, at)
                 for name, one, other in self._cells:
                     cell = Cell(b, at, name, self._elements_at(here, b, at))
                     found = self._element(inputs, here, str(cell), one, other)
                     if found is not None:
-                        return replace(found, cell=cell)
+                        return replace(found, at=(MEMORY, b, at), cell=cell)
         return None
 
     def _all_blocks(self, inputs: Inputs) -> list[int]:
@@ -199,7 +210,8 @@ class Runs:
         found = []
         for name, view in self._views(evaluation, block).items():
             offset, *strides = (evaluation.integer(n) for n in (view.offset, *view.strides))
-            for at in islice(product(*(range(evaluation.integer(n)) for n in view.shape)), MOST_LOOKED_AT):
+            few = (range(min(evaluation.integer(n), MOST_LOOKED_AT)) for n in view.shape)
+            for at in islice(product(*few), MOST_LOOKED_AT):
                 if offset + sum(i * s for i, s in zip(at, strides, strict=True)) == place:
                     found.append(f"{name}{list(at)}")
         return tuple(found)
@@ -317,13 +329,6 @@ class Runs:
             self._solve(symbols, sizes)
             yield inputs
 
-    def _inputs(
-        self, symbols: dict[Symbol, Value], draw: random.Random, pools: dict[Format, list[Value]], run: int
-    ) -> Inputs:
-        """Inputs of which the elements of tensors are not drawn yet."""
-        memory = self._of_memory(), self._block_sizes
-        return Inputs(symbols, draw, pools, Budget(STEPS), run, self.over_reals, *memory)
-
     def _solve(self, symbols: dict[Symbol, Value], sizes: Sequence[Symbol]) -> None:
         """Changes sizes so that linear equations that the source requires hold, one after the other."""
         for _ in range(2):
@@ -400,6 +405,8 @@ def _checked(value: Value, kind: Format) -> Value:
     """The value; raises ValueError unless the format has it."""
     if (kind == BOOLEAN) is not isinstance(value, bool):
         raise ValueError(f"{value} must be a value of the format {kind}")
+    if kind == INTEGERS and not -(1 << 63) <= value < 1 << 63:
+        raise ValueError(f"a size, or a number of type index, must have 64 bits, and {value} has not")
     known = value if isinstance(value, float | bool) else Fraction(value)
     return known if isinstance(known, bool) else Concrete({}).constant(known, kind)
 

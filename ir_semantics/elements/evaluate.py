@@ -64,11 +64,14 @@ class Evaluation:
     """Whether floats are real numbers here, which are added in any order with one result."""
     uniform: Callable[[Input], Value | None] = lambda _: None
     """The value that all elements of a tensor have, where it is known."""
-    _memo: dict[Term, Value] = field(default_factory=dict)
+    known: dict[Term, Value] = field(default_factory=dict)
+    """Values of terms, given or found."""
+    of_64_bits: bool = False
+    """Whether integers that may leave 64 bits on the way have no value."""
 
     def value(self, term: Term) -> Value:
         """The value of a term of which all symbols have values."""
-        return self._value(term, self.symbols, self._memo)
+        return self._value(term, self.symbols, self.known)
 
     def truth(self, term: Term) -> bool:
         """The truth value of a condition."""
@@ -108,6 +111,8 @@ class Evaluation:
                 return bool(memo[term.args[0]]) and bool(memo[term.args[1]])
             case "polynomial":
                 assert isinstance(term.payload, Index)
+                if self.of_64_bits:
+                    return _in_64_bits(term.payload, [int(memo[a]) for a in term.args])
                 return _compiled(term.payload)(*(memo[a] for a in term.args))
             case "read":
                 at = [int(memo[a]) for a in term.args]
@@ -135,7 +140,7 @@ class Evaluation:
 
     def _step(self, term: Term) -> Callable[[Mapping[Symbol, Value], dict[Term, Value]], Value]:
         """As :meth:`_apply`, of a term that is evaluated many times."""
-        if term.op in _SPECIAL:
+        if term.op in _SPECIAL or (term.op == "polynomial" and self.of_64_bits):
             return lambda symbols, memo: self._apply(term, symbols, memo)
         args = term.args
         if term.op == "polynomial":
@@ -232,6 +237,26 @@ def _compiled(value: Index) -> Callable[..., int]:
 
     run: Callable[..., int] = eval(f"lambda {', '.join(places.values())}: {text(value)}", {"quotient": _quotient})
     return run
+
+
+def _in_64_bits(value: Index, args: Sequence[int]) -> int:
+    """The value of a polynomial; raises NotInterpreted where what is added, or what is subtracted, leaves 64 bits.
+
+    That is what two sides of a comparison are, which stand in one polynomial.  Multiples of 2^64 only change the sign.
+    """
+    names = dict(zip(sorted(value.variables), args, strict=True))
+
+    def of(index: Index) -> int:
+        summands = [(c, c * prod(map(of_atom, monomial))) for monomial, c in index.terms]
+        signed = [v for c, v in summands if c % (1 << 64)]
+        if max(sum(v for v in signed if v > 0), -sum(v for v in signed if v < 0)) >= 1 << 63:
+            raise NotInterpreted("an integer may leave 64 bits")
+        return sum(v for _, v in summands)
+
+    def of_atom(atom: str | Quotient) -> int:
+        return names[atom] if isinstance(atom, str) else _quotient(of(atom.dividend), of(atom.divisor))
+
+    return of(value)
 
 
 def _quotient(a: int, b: int) -> int:
