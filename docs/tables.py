@@ -135,6 +135,7 @@ class Count:
 ABOUT: Mapping[str, str] = {
     "pooling": "pooling, and its traps",
     "convolution": "convolution, and its traps",
+    "groups": "convolutions in groups",
     "products": "products of matrices, sums, softmax, and their traps",
     "layout": "data movement, and its traps",
     "hardware": "pads as accelerators have them",

@@ -171,7 +171,9 @@ class Matcher:
         copies, rest = _copies(f), {v: Index({(v,): 1}) for v, _ in f.bound if v != variable}
         body, premises = self.elements.product(f.coefficient, f.powers), []
         for i, copy in enumerate(copies):
-            here = context.under(f.guard, equal(i, Index({(variable,): 1})), ranges=f.bound)
+            # of a copy that has no elements the point is false, and nothing else
+            point = both(copy.guard, equal(i, Index({(variable,): 1})))
+            here = context.under(f.guard, point, ranges=f.bound)
             moved = substitute_element(body, {variable: index(i)})
             last = self.normaliser.arithmetic(here, moved, self.elements.product(copy.coefficient, copy.powers))
             premises.append(chain(here.hypotheses, congruence(here.hypotheses, body, moved), last))

@@ -86,14 +86,15 @@ def _activation(draw: st.DrawFn, model: Model) -> None:
 
 def _convolution(draw: st.DrawFn, model: Model) -> None:
     """A convolution of any form, on its own or with what follows it, and a second one of pixels."""
-    batch, channels, outputs = draw(st.integers(1, 2)), draw(st.integers(1, 9)), draw(st.integers(1, 9))
+    batch, groups = draw(st.integers(1, 2)), draw(st.sampled_from([1, 1, 2, 3, 20]))
+    channels, outputs = (groups * draw(st.integers(1, 9 if groups == 1 else 3)) for _ in range(2))
     kernel, strides = ([draw(st.integers(1, most)) for _ in range(2)] for most in (3, 4))
     pads = draw(st.sampled_from([[0, 0, 0, 0], [1, 0, 2, 1], [1, 1, 1, 1]]))
     model.shape = (batch, channels, *(k + draw(st.integers(0, 6)) for k in kernel))
-    operands = [model.weight(outputs, channels, *kernel)]
+    operands = [model.weight(outputs, channels // groups, *kernel)]
     if draw(st.booleans()):
         operands.append(model.weight(outputs))
-    model.add("Conv", *operands, strides=strides, pads=pads)
+    model.add("Conv", *operands, strides=strides, pads=pads, group=groups)
     if draw(st.booleans()):
         vectors = [model.weight(outputs) for _ in range(3)]
         variance = model.weight(value=4.0 ** np.arange(outputs).clip(0, 2) / 4)

@@ -24,6 +24,7 @@ from rewrites.rules.tensor.matching import (
     PIXELS_AS_PRODUCT,
     TRANSPOSED_TWICE,
 )
+from rewrites.rules.tensor.groups import GROUP_PAIRS, GROUPS_IN_PARTS
 from rewrites.rules.tensor.products import BATCH_AS_ONE_PRODUCT
 
 from .directed import Place, Suggestion
@@ -53,12 +54,16 @@ def _pair(value: Hashable) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class _Convolution:
-    """A two-dimensional convolution in one group, as the rules call its parts."""
+    """A two-dimensional convolution, as the rules call its parts."""
 
     x: int
     w: int
     sizes: Mapping[str, int]
     pads: tuple[int, ...]
+
+    def instance(self, **groups: int) -> Suggestion:
+        """Inputs and sizes of rules on convolutions with pads."""
+        return {"x": self.x, "w": self.w}, {**self.sizes, **dict(zip("pqrm", self.pads, strict=True)), **groups}
 
     @property
     def pointwise(self) -> bool:
@@ -71,20 +76,27 @@ class _Convolution:
         return self.sizes["s"] == self.sizes["t"] == 1
 
 
-def _convolution(egraph: EGraph, node: ENode) -> _Convolution | None:
-    """What a node is, if it is such a convolution."""
+def _any_convolution(egraph: EGraph, node: ENode) -> tuple[_Convolution, int] | None:
+    """What a node is, if it is a two-dimensional convolution, and in how many groups: o outputs of c channels each."""
     attributes = dict(node.symbol.attributes)
     x, w = node.operands
     image, kernel = shape_of(egraph, x), shape_of(egraph, w)
-    if node.symbol.operator != "conv" or len(image) != 4 or attributes["groups"] != 1:
+    groups = attributes.get("groups")
+    if node.symbol.operator != "conv" or len(image) != 4 or not isinstance(groups, int):
         return None
     (s, t), (d, e) = _pair(attributes["strides"]), _pair(attributes["dilations"])
     pads = attributes["pads"]
     assert isinstance(pads, tuple), "pads are pairs"
-    n, c, h, wide = image
-    o, _, k, rows = kernel
-    sizes = {"n": n, "c": c, "h": h, "w": wide, "o": o, "k": k, "l": rows, "s": s, "t": t, "d": d, "e": e}
-    return _Convolution(x, w, sizes, tuple(p for pair in pads for p in pair))
+    n, _, h, wide = image
+    o, c, k, rows = kernel
+    sizes = {"n": n, "c": c, "h": h, "w": wide, "o": o // groups, "k": k, "l": rows, "s": s, "t": t, "d": d, "e": e}
+    return _Convolution(x, w, sizes, tuple(p for pair in pads for p in pair)), groups
+
+
+def _convolution(egraph: EGraph, node: ENode) -> _Convolution | None:
+    """What a node is, if it is such a convolution."""
+    found = _any_convolution(egraph, node)
+    return found[0] if found is not None and found[1] == 1 else None
 
 
 def _weights(egraph: EGraph, node: ENode) -> Iterator[Suggestion]:
@@ -99,7 +111,27 @@ def _padded(egraph: EGraph, node: ENode) -> Iterator[Suggestion]:
     """A convolution with pads."""
     conv = _convolution(egraph, node)
     if conv is not None and any(conv.pads):
-        yield {"x": conv.x, "w": conv.w}, {**conv.sizes, **dict(zip("pqrm", conv.pads, strict=True))}
+        yield conv.instance()
+
+
+def _paired(channels: int) -> Callable[[EGraph, ENode], Iterator[Suggestion]]:
+    """A convolution in pairs of groups of so many channels."""
+
+    def suggest(egraph: EGraph, node: ENode) -> Iterator[Suggestion]:
+        found = _any_convolution(egraph, node)
+        if found is not None and found[1] % 2 == 0 and found[0].sizes["c"] == channels:
+            inputs, sizes = found[0].instance(g=found[1] // 2)
+            yield inputs, {name: size for name, size in sizes.items() if name != "c"}  # which the rule says
+
+    return suggest
+
+
+def _halved(egraph: EGraph, node: ENode) -> Iterator[Suggestion]:
+    """A convolution in groups that are not joined in pairs: they are many in number, or large."""
+    found = _any_convolution(egraph, node)
+    if found is not None and found[1] > 1 and (found[1] % 2 or found[0].sizes["c"] not in GROUP_PAIRS):
+        first = found[1] // 2
+        yield found[0].instance(u=first, g=found[1] - first)
 
 
 def _windows_of(egraph: EGraph, node: ENode) -> tuple[dict[str, int], dict[str, int]] | None:
@@ -165,8 +197,14 @@ WEIGHTS: Final = {TRANSPOSED_TWICE: at("matmul", _weights, backwards=True)}
 """The right operand of a product as a transpose."""
 PADS: Final = {CONVOLUTION_PADS: at("conv", _padded)}
 """Pads by the host."""
+GROUPS: Final[Mapping[TensorRule, Place]] = {
+    **{rule: at("conv", _paired(channels)) for channels, rule in GROUP_PAIRS.items()},
+    GROUPS_IN_PARTS: at("conv", _halved),
+}
+"""Groups as convolutions of their own: small ones together, with zeros, as multipliers stand in rows of 16."""
 PRODUCTS: Final[Mapping[TensorRule, Place | None]] = {
     **PADS,
+    **GROUPS,
     CONVOLUTION_AS_PRODUCT: at("conv", _windows),
     PIXELS_AS_PRODUCT: at("conv", _pixels),
     STRIDED_PIXELS: at("conv", _strided_pixels),

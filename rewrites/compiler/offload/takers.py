@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
 
-from ir_semantics.graph.ir import Attribute, Node
+from ir_semantics.graph.ir import Attribute, Node, integer_of
 from ir_semantics.graph.types import TensorType
 from rewrites.compiler.codegen import AcceleratorOperator
+from rewrites.rules.tensor.groups import GROUP_PAIRS
 
 Taken: TypeAlias = "tuple[Node, tuple[TensorType, ...]] | str | None"
 """A node as an accelerator operator would have it, with the types of its operands; why its form keeps it from the
 accelerator; or None, where neither is known."""
+
+
+NOT_PLAIN: Final = "it is no two-dimensional convolution"
+"""Why the form of a convolution keeps it from accelerators."""
 
 
 @dataclass(frozen=True)
@@ -25,11 +30,21 @@ class Taker:
     otherwise: str = "what was found with an accelerator operator costs no less, or the search ended before"
 
 
-def convolution_form(node: Node, types: Sequence[TensorType]) -> str:
-    """Why the form of a convolution keeps it from accelerators; empty where it does not."""
-    if node.attribute("groups") != 1:
-        return "it is a convolution in groups: each would be a program of its own"
-    return "" if types[0].rank == 4 else "it is no two-dimensional convolution"
+def plain_convolution(node: Node, types: Sequence[TensorType]) -> tuple[Node, tuple[TensorType, TensorType]] | None:
+    """A two-dimensional convolution in one group; of one in several, a part that rules make of it; else None."""
+    if types[0].rank != 4:
+        return None
+    groups, kernel = integer_of(dict(node.attributes), "groups"), types[1].shape
+    outputs, channels = kernel[0] // groups, kernel[1]
+    while groups % 2 == 0 and channels in GROUP_PAIRS:
+        outputs, channels, groups = 2 * outputs, 2 * channels, groups // 2
+
+    def part(of: TensorType, axis: int, extent: int) -> TensorType:
+        return of.with_shape((*of.shape[:axis], extent, *of.shape[axis + 1 :]))
+
+    one = tuple((name, 1 if name == "groups" else value) for name, value in node.attributes)
+    kernels = types[1].with_shape((outputs, channels, *kernel[2:]))
+    return replace(node, attributes=one, type=part(node.type, 1, outputs)), (part(types[0], 1, channels), kernels)
 
 
 def as_product(
@@ -39,8 +54,10 @@ def as_product(
 
     def taken(node: Node, types: Sequence[TensorType]) -> Taken:
         if node.operator == "conv":
-            if form := convolution_form(node, types):
-                return form
+            plain = plain_convolution(node, types)
+            if plain is None:
+                return NOT_PLAIN
+            node, types = plain
             outputs, inner = types[1].shape[0], math.prod(types[1].shape[1:])
             rows = node.type.elements // outputs
         elif types[0].rank == 2:

@@ -9,9 +9,9 @@ from ir_semantics.graph.ir import Node, integers_of, pairs_of
 from ir_semantics.graph.types import TensorType
 from rewrites.compiler.graph_rules.tensor_rewrites import Constants
 from rewrites.compiler.offload.backend import Backend
-from rewrites.compiler.offload.places import NORMALISATION, PADS
+from rewrites.compiler.offload.places import GROUPS, NORMALISATION, PADS
 from rewrites.compiler.offload.rules import AcceleratorRule
-from rewrites.compiler.offload.takers import Taken, Taker, convolution_form
+from rewrites.compiler.offload.takers import NOT_PLAIN, Taken, Taker, plain_convolution
 from rewrites.compiler.offload.unfolding import Unfolding, of_convolution
 from rewrites.egraph.pattern import Bindings, Bound, Computed, operator
 from rewrites.egraph.rewrite import Rewrite
@@ -45,8 +45,10 @@ def _definitions(constants: Constants, flexible: bool) -> Iterator[Rewrite]:
 
 
 def _taken(node: Node, types: Sequence[TensorType]) -> Taken:
-    if form := convolution_form(node, types):
-        return form
+    plain = plain_convolution(node, types)
+    if plain is None:
+        return NOT_PLAIN
+    node, types = plain
     attributes = dict(node.attributes)
     pads, strides = pairs_of(attributes, "pads"), integers_of(attributes, "strides")
     height, width = (d + before + after for d, (before, after) in zip(types[0].shape[2:], pads, strict=True))
@@ -60,7 +62,7 @@ BACKEND: Final = Backend(
     (CONV2D,),
     (_RULE,),
     PADS,
-    {**PADS, **NORMALISATION},
+    {**PADS, **GROUPS, **NORMALISATION},
     _definitions,
     {"conv": Taker(CONV2D, _taken)},
     {"relu": "compile does not use the relu of HLSCNN's convolution"},
