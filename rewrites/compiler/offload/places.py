@@ -13,6 +13,7 @@ from chc.tensor_rules.rule import TensorRule
 from ir_semantics.graph.types import TensorType
 from rewrites.egraph import EGraph, ENode
 from rewrites.rules.tensor.convolution import STRIDED_PIXELS
+from rewrites.rules.tensor.groups import GROUP_PAIRS, GROUPS_IN_PARTS
 from rewrites.rules.tensor.matching import (
     BIASED_CONVOLUTION_AS_PRODUCT,
     BIASED_PIXELS_AS_PRODUCT,
@@ -24,7 +25,6 @@ from rewrites.rules.tensor.matching import (
     PIXELS_AS_PRODUCT,
     TRANSPOSED_TWICE,
 )
-from rewrites.rules.tensor.groups import GROUP_PAIRS, GROUPS_IN_PARTS
 from rewrites.rules.tensor.products import BATCH_AS_ONE_PRODUCT
 
 from .directed import Place, Suggestion
