@@ -99,21 +99,26 @@ class Row:
     reason: str = ""
 
 
-def run(path: Path, pipeline: str, options: argparse.Namespace) -> str:
-    """In a process: rows as JSON, about the last pass of the pipeline."""
+def run(path: Path, file: str, pipeline: str, options: argparse.Namespace) -> str:
+    """In a process: rows as JSON, about the last pass of the pipeline; ``file`` is what the path is called."""
     claims, name = Claims(), titles(pipeline)[-1]
     try:
         *_, step = steps(path, passes_of(pipeline), converter_for(options.mlir_opt))
         add_step(claims, step, Options(Reading(buffers_apart=options.buffers_apart)))
     except UsageError as error:
-        return json.dumps([asdict(Row(str(path), name, "", "not read", str(error)))])
+        return json.dumps([asdict(Row(file, name, "", "not read", _said(error, options)))])
     except PassFailed as error:
-        return json.dumps([asdict(Row(str(path), name, "", "no output", str(error)))])
+        return json.dumps([asdict(Row(file, name, "", "no output", _said(error, options)))])
     rows = []
     for claim, entry in claims.entries.items():
         verdict = entry.build().prove(Discharger(timeout=options.seconds))
-        rows.append(Row(str(path), name, claim.rpartition(".")[2], verdict.status.value, verdict.reason))
-    return json.dumps([asdict(row) for row in rows or [Row(str(path), name, "", "same")]])
+        rows.append(Row(file, name, claim.rpartition(".")[2], verdict.status.value, verdict.reason))
+    return json.dumps([asdict(row) for row in rows or [Row(file, name, "", "same")]])
+
+
+def _said(error: Exception, options: argparse.Namespace) -> str:
+    """A complaint that does not say where the program is."""
+    return str(error).replace(converter_for(options.mlir_opt).program, "mlir-opt")
 
 
 def titles(pipeline: str) -> list[str]:
@@ -121,13 +126,13 @@ def titles(pipeline: str) -> list[str]:
     return [f"{name}{{{own}}}" if own else name for name, own in passes_of(pipeline)]
 
 
-def rows_of(pairs: Sequence[tuple[Path, str]], options: argparse.Namespace) -> list[Row]:
-    """Results in the order of the pairs."""
+def rows_of(pairs: Sequence[tuple[Path, str, str]], options: argparse.Namespace) -> list[Row]:
+    """Results in the order of the pairs: files, what they are called, and pipelines."""
     found: dict[int, list[Row]] = {}
-    tasks = [Task(str(number), partial(run, path, pipeline, options)) for number, (path, pipeline) in enumerate(pairs)]
+    tasks = [Task(str(number), partial(run, *pair, options)) for number, pair in enumerate(pairs)]
     for end in ends_of(tasks, options):
-        path, pipeline = pairs[int(end.name)]
-        failed = [asdict(Row(str(path), titles(pipeline)[-1], "", "ERROR", end.failure))]
+        _, file, pipeline = pairs[int(end.name)]
+        failed = [asdict(Row(file, titles(pipeline)[-1], "", "ERROR", end.failure))]
         content = failed if end.text is None else json.loads(end.text)
         found[int(end.name)] = [Row(**row) for row in content]
     return [row for number in sorted(found) for row in found[number]]
@@ -175,7 +180,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--buffers-apart", action="store_true", help="arguments that are buffers do not overlap")
     parser.add_argument("--most", type=int, metavar="N", help="draw so many pairs of a file and a pass")
     options = parser.parse_args(arguments)
-    files = [file for path in options.paths for file in (sorted(path.rglob("*.mlir")) if path.is_dir() else [path])]
+    files = [(path, str(path)) for path in options.paths if not path.is_dir()]
+    for folder in filter(Path.is_dir, options.paths):
+        files += [(path, str(path.relative_to(folder))) for path in sorted(folder.rglob("*.mlir"))]
     if not files:
         parser.error(f"{options.paths[0]} must hold MLIR files (*.mlir), and it holds none")
     try:
@@ -183,7 +190,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         pipelines, absent = present(titles(options.passes) if options.passes else PIPELINES, converter)
     except UsageError as error:
         parser.error(str(error))
-    pairs = [(path, pipeline) for path in files for pipeline in pipelines]
+    pairs = [(*file, pipeline) for file in files for pipeline in pipelines]
     if options.most is not None and options.most < len(pairs):
         pairs = random.Random(0).sample(pairs, options.most)
     rows = rows_of(pairs, options)
@@ -193,7 +200,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"\n\nNot in this release: {', '.join(absent) or 'none'}"
     )
     print(text)
+    given = sys.argv[1:] if arguments is None else arguments
     content = {
+        "command": " ".join(["python -m benchmarks.mlir_passes", *given]),
         "title": TITLE,
         "release": converter.release,
         "buffers_apart": options.buffers_apart,

@@ -27,9 +27,23 @@ from ir_semantics.elements.binders import (
     rebuilt,
     substitute,
 )
-from ir_semantics.elements.operators import apply, both, conjuncts, either, equal, inside, negation, same, times
+from ir_semantics.elements.folds import linear_in
+from ir_semantics.elements.operators import (
+    apply,
+    both,
+    conjuncts,
+    either,
+    equal,
+    inside,
+    minus,
+    negation,
+    of_polynomial,
+    same,
+    times,
+)
 from ir_semantics.elements.terms import Term, fresh, integer_value, is_true, number, truth, variable_of
 from ir_semantics.mlir.semantics.tensor import digits, linear
+from ir_semantics.tensors.index import Index
 from smt_encodings.claims import Interpretation, Obligation
 from smt_encodings.discharge import Discharger, NotDischarged
 from smt_encodings.interpretations import CannotInterpret
@@ -346,7 +360,7 @@ def _instances(hypotheses: Sequence[Term], goal: Term, at: Sequence[Sequence[Ter
     instances: dict[Term, None] = {}
     for each in hypotheses:
         if each.op == "every":
-            places = [*at, *_all_places(each), *_read_at(each, [*hypotheses, goal])]
+            places = [*at, *_all_places(each), *_read_at(each, [*hypotheses, goal]), *_compared_at(each, goal)]
             instances |= {instance(each, values): None for values in places if len(values) == len(each.args) - 1}
     return list(instances)
 
@@ -372,6 +386,19 @@ def _read_at(condition: Term, terms: Sequence[Term]) -> list[tuple[Term, ...]]:
                     at = dict(zip(pattern.args, other.args, strict=True))
                     places[tuple(at[v] for v in variables)] = None
     return list(places)
+
+
+def _compared_at(condition: Term, goal: Term) -> list[tuple[Term, ...]]:
+    """Values at which a comparison of every value is one of the goal, such as that a subscript is inside."""
+    variables, _, body = opened_every(condition)
+    if len(variables) != 1 or body.op != "le" or integer_value(body.args[0]) != 0:
+        return []
+    found = linear_in(body.args[1], variables[0])
+    if found is None or found[0] not in (Index({(): 1}), Index({(): -1})):
+        return []
+    factor, rest = map(of_polynomial, found)
+    goals = (g for g in conjuncts([goal]) if g.op == "le" and integer_value(g.args[0]) == 0)
+    return [(times(factor, minus(g.args[1], rest)),) for g in goals]
 
 
 def _laws(terms: Sequence[Term]) -> list[Term]:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from math import prod
 from typing import TypeAlias
 
-from ir_semantics.scalars.formats import BOOLEAN, Format
+from ir_semantics.scalars.formats import BOOLEAN, INTEGERS, Format
 from ir_semantics.tensors.index import Index, Quotient
 
-from .operators import apply, both, cast, conjuncts, either, equal, inside, negation, of_polynomial, polynomial
+from .operators import apply, at_most, both, cast, conjuncts, either, equal, inside, negation, of_polynomial, polynomial
 from .terms import (
     Input,
     Symbol,
@@ -44,23 +44,50 @@ def _close(symbols: Sequence[Symbol], body: Term) -> tuple[tuple[Symbol, ...], T
 def every(variables: Sequence[Term], extents: Sequence[Term], condition: Term) -> Term:
     """Whether a condition holds for all values of variables below extents.
 
-    Parts of a conjunction are conditions of their own, and those without the variables are true of empty ranges.
+    Parts of a conjunction are conditions of their own, and those without the variables are true of empty ranges.  Nests
+    of ranges are one, in which no variable is without use but those of ranges that may be empty.
     """
     if condition.op == "and":
         return both(*(every(variables, extents, part) for part in conjuncts([condition])))
-    if is_true(condition) or any(integer_value(e) == 0 for e in extents):
+    if is_true(condition) or any((n := integer_value(e)) is not None and n <= 0 for e in extents):
         return truth(True)
-    ones = {variable_of(v): number(0) for v, e in zip(variables, extents, strict=True) if integer_value(e) == 1}
-    if ones:
-        left = [(v, e) for v, e in zip(variables, extents, strict=True) if variable_of(v) not in ones]
-        return every([v for v, _ in left], [e for _, e in left], substitute(condition, ones))
-    if condition.symbols.isdisjoint(variable_of(v) for v in variables):
-        return either(*(equal(e, number(0)) for e in extents), condition)
+    idle = {
+        variable_of(v): number(0)
+        for v, e in zip(variables, extents, strict=True)
+        if (n := integer_value(e)) is not None and (n == 1 or variable_of(v) not in condition.symbols)
+    }
+    if idle:
+        left = [(v, e) for v, e in zip(variables, extents, strict=True) if variable_of(v) not in idle]
+        return every([v for v, _ in left], [e for _, e in left], substitute(condition, idle))
     if condition.op == "every" and all(e.symbols.isdisjoint(map(variable_of, variables)) for e in condition.args[:-1]):
         inner, sizes, condition = opened_every(condition)
-        variables, extents = [*variables, *inner], [*extents, *sizes]
+        return every([*variables, *inner], [*extents, *sizes], condition)
+    if condition.symbols.isdisjoint(variable_of(v) for v in variables):
+        return either(*(equal(e, number(0)) for e in extents), condition)
+    inside_of = _where_not_empty(condition)
+    if inside_of is not None and inside_of[0].symbols.isdisjoint(map(variable_of, variables)):
+        extent, condition = inside_of
+        return every([*variables, fresh("i", INTEGERS)], [*extents, extent], condition)
     own, body = _close([variable_of(v) for v in variables], condition)
     return make("every", (*extents, body), BOOLEAN, own)
+
+
+def _where_not_empty(condition: Term) -> tuple[Term, Term] | None:
+    """The extent and the condition of what was said of all values of a range that the condition does not have."""
+    parts = list(conjuncts([condition.args[0]])) if condition.op == "not" else []
+    for k, part in enumerate(parts):
+        if part.op == "not" and part.args[0].op == "eq" and len(parts) > 1:
+            for zero, extent in (part.args[0].args, part.args[0].args[::-1]):
+                if integer_value(zero) == 0 and _is_count(extent):
+                    return extent, negation(both(*parts[:k], *parts[k + 1 :]))
+    return None
+
+
+def _is_count(extent: Term) -> bool:
+    """Whether a number is seen not to be negative: it is chosen only where it is not, and else 0."""
+    if extent.op != "select" or integer_value(extent.args[2]) != 0:
+        return False
+    return extent.args[0] is at_most(number(0), extent.args[1])
 
 
 def opened_every(term: Term) -> tuple[list[Term], tuple[Term, ...], Term]:

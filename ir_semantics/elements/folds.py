@@ -110,7 +110,7 @@ class Simplification:
             here = {variable_of(variable): only}
             if any(variable_of(variable) in e.symbols for _, e in ranges):
                 return None
-            condition = both(inside(only, extent), *(substitute(c, here) for c in conditions))
+            condition = both(inside(only, _length(extent)), *(substitute(c, here) for c in conditions))
             step = choose(condition, substitute(value, here), accumulator)
             return fold(opened.start, accumulator, [*ranges[:k], *ranges[k + 1 :]], step)
         return None
@@ -270,7 +270,7 @@ def _pieces(opened: Fold) -> Term | None:
     bound = _symbols(accumulator, *opened.variables)
     if variable_of(accumulator) in inner.step.symbols or any(bound & e.symbols for e in inner.extents[1:]):
         return None
-    smaller = extreme(inner.extents[0])
+    smaller = extreme(_length(inner.extents[0]))
     if smaller is None or not smaller[0]:
         return None
     for size, left in (smaller[1:], smaller[:0:-1]):
@@ -288,6 +288,12 @@ def _pieces(opened: Fold) -> Term | None:
         ranges = [*_ranges(opened)[:-1], (place, whole), *_ranges(inner)[1:]]
         return fold(opened.start, inner.accumulator, ranges, substitute(inner.step, here))
     return None
+
+
+def _length(extent: Term) -> Term:
+    """An extent of as many steps: there are none where a number is negative."""
+    is_floored = extent.op == "select" and integer_value(extent.args[2]) == 0
+    return extent.args[1] if is_floored and extent.args[0] is at_most(number(0), extent.args[1]) else extent
 
 
 def _growing(opened: Fold) -> Term | None:
@@ -327,6 +333,6 @@ def has_one_step(term: Term) -> bool:
         if variable is None or only is None:
             return False
         here = {variable_of(variable): only}
-        within = conjuncts([inside(only, left.pop(variable))])
+        within = conjuncts([inside(only, _length(left.pop(variable)))])
         conditions = [*within, *(substitute(c, here) for c in conditions)]
     return True

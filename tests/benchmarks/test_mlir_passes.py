@@ -27,7 +27,7 @@ def test_each_pass_is_run_on_each_file(tmp_path: Path, capsys: pytest.CaptureFix
     assert "| break | 0 | 2 | 0 | 0 | 0 | 0 | 0 | 1 |" in out
     assert "| fails | 0 | 0 | 0 | 0 | 0 | 0 | 1 | 1 |" in out
     assert "Not in this release: absent" in out
-    assert f"{folder / 'a.mlir'}, break, @f: with arg0 = " in out
+    assert "a.mlir, break, @f: with arg0 = " in out
     assert "8 pairs of a file and a pass, mlir-opt 99.0.0: 4 functions were changed" in out
     assert len(json.loads((tmp_path / "rows.json").read_text(encoding="utf-8"))["rows"]) == 10
 
@@ -43,7 +43,7 @@ def test_what_prepares_for_a_pass_is_not_looked_at(tmp_path: Path) -> None:
     path = tmp_path / "a.mlir"
     path.write_text(function("f", ADD) + function("g", UNKNOWN), encoding="utf-8")
     options = Namespace(mlir_opt=fake_mlir_opt(tmp_path / "mlir-opt"), seconds=10.0, buffers_apart=False)
-    rows = json.loads(run(path, "break,swap", options))
+    rows = json.loads(run(path, "a", "break,swap", options))
     assert [(row["function"], row["pass_name"], row["verdict"]) for row in rows] == [
         ("f", "swap", "REFUTED"),
         ("g", "swap", "UNKNOWN"),

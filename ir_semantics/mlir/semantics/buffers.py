@@ -16,13 +16,13 @@ from ir_semantics.mlir import ir
 from .memory import Buffer, apart, row_major, same_view
 from .program import DYNAMIC, Call, MeaningOfValue, Operator
 from .tensor import Slice, digits, groups_of, inferred_sizes, linear, new_subscripts, product_of
-from .values import Element, Tensor, defined
+from .values import Element, Tensor, defined, undefined
 
 
 def sizes_of(call: Call, dynamic: Sequence[MeaningOfValue], place: int = 0) -> tuple[Term, ...]:
-    """The shape of a buffer that is a result, of which dynamic sizes are operands."""
+    """The shape of a buffer or tensor that is a result, of which dynamic sizes are operands."""
     type_ = call.operation.results[place].type
-    assert isinstance(type_, ir.MemRefType)
+    assert isinstance(type_, ir.MemRefType | ir.TensorType)
     sizes = tuple(call.mixed([DYNAMIC if n is None else n for n in type_.shape], dynamic))
     for size in sizes:
         call.require(at_most(number(0), size), "a size must not be negative")
@@ -32,11 +32,14 @@ def sizes_of(call: Call, dynamic: Sequence[MeaningOfValue], place: int = 0) -> t
 def _plain_result(call: Call, *, of_any_layout: bool = False) -> ir.MemRefType:
     """The type of a new buffer; ``of_any_layout`` where one that leaves all strides open will do."""
     type_ = call.operation.results[0].type
-    if isinstance(type_, ir.MemRefType):
-        is_open = isinstance(type_.layout, ir.StridedLayout) and {*type_.layout.strides, type_.layout.offset} == {None}
-        if type_.layout is None or (is_open and of_any_layout):
-            return type_
+    if isinstance(type_, ir.MemRefType) and (type_.layout is None or (of_any_layout and _is_open(type_))):
+        return type_
     raise call.fail("a new buffer must have elements one after the other", "allocate it without a layout")
+
+
+def _is_open(type_: ir.MemRefType) -> bool:
+    """Whether a type says nothing of where elements are."""
+    return isinstance(type_.layout, ir.StridedLayout) and {*type_.layout.strides, type_.layout.offset} == {None}
 
 
 def _alloc(freeable: bool) -> Operator:
@@ -149,6 +152,29 @@ def _clone(call: Call) -> Sequence[MeaningOfValue]:
     return [buffer]
 
 
+def _alloc_tensor(call: Call) -> Sequence[MeaningOfValue]:
+    """A tensor without defined elements, or a copy."""
+    sizes, copy, _ = call.segments()  # the last is a hint of how many elements there will be
+    if copy:
+        return copy
+    return [Tensor(call.result_format(), sizes_of(call, sizes), lambda _: undefined(call.result_format()))]
+
+
+def _cast(call: Call) -> Sequence[MeaningOfValue]:
+    """The same buffer; sizes that its type states must be those it has."""
+    buffer, before, after = call.buffer(0), call.operation.operands[0].type, call.operation.results[0].type
+    if not (isinstance(before, ir.MemRefType) and isinstance(after, ir.MemRefType)):
+        raise call.fail("a buffer of any rank has no meaning here")
+    if len(before.shape) != len(after.shape) or before.element != after.element:
+        raise call.wrong("both types must have one rank and one type of elements")
+    if before.memory_space != after.memory_space or (before.layout != after.layout and not _is_open(after)):
+        raise call.fail("a cast that states more of the layout has no meaning here", "keep the layout")
+    for size, stated in zip(buffer.shape, after.shape, strict=True):
+        if stated is not None:
+            call.require(equal(size, number(stated)), "sizes must be those of the type")
+    return [buffer]
+
+
 def _dim(call: Call) -> Sequence[MeaningOfValue]:
     shape, place = call.buffer(0).shape, call.size(1)
     call.require(inside(place, number(len(shape))), "a dimension must be one of the buffer's")
@@ -226,6 +252,7 @@ OPERATORS: Mapping[str, Operator] = {
     "memref.store": lambda call: stored(call, call.element(0), call.buffer(1), _subscripts(call, 2)),
     "memref.copy": _copy,
     "memref.dim": _dim,
+    "memref.cast": _cast,
     "memref.subview": _subview,
     "memref.collapse_shape": _collapse,
     "memref.expand_shape": _expand,
@@ -234,5 +261,6 @@ OPERATORS: Mapping[str, Operator] = {
     "bufferization.to_memref": _to_memref,
     "bufferization.to_buffer": _to_memref,
     "bufferization.clone": _clone,
+    "bufferization.alloc_tensor": _alloc_tensor,
 }
 """By name."""

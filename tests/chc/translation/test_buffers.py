@@ -264,6 +264,36 @@ def test_where_the_elements_of_a_buffer_of_a_tensor_are_is_open() -> None:
     assert "a new buffer must have elements one after the other" in outcome.reason
 
 
+def test_a_tensor_is_allocated_without_elements_or_as_a_copy() -> None:
+    kind = "tensor<?xf32>"
+
+    def allocated(segments: str, *lines: str) -> ir.Operation:
+        sizes, operands = f"operandSegmentSizes = array<i32: {segments}>", "%n" if segments[0] == "1" else "%t"
+        types = f"({'index' if operands == '%n' else kind}) -> {kind}"
+        tensor = f"%a = {op('bufferization.alloc_tensor', operands, types, sizes)}"
+        return function(f"%t: {kind}, %n: index", "f32", *INDICES, tensor, *lines, "%0")
+
+    extract = f"%0 = {op('tensor.extract', '%{}, %zero', f'({kind}, index) -> f32')}"
+    given = function(f"%t: {kind}, %n: index", "f32", *INDICES, extract.format("t"), "%0")
+    copied = allocated("0, 1, 0", extract.format("a"))
+    assert status(given, copied) is status(copied, given) is Status.PROVED
+    assert status(given, allocated("1, 0, 0", extract.format("a"))) is Status.REFUTED
+
+
+def test_a_cast_requires_the_sizes_that_its_type_states() -> None:
+    def cast(kind: str) -> ir.Operation:
+        changed = f"%m = {op('memref.cast', '%a', f'({M}) -> {kind}')}"
+        return function(f"%a: {M}", "f32", *INDICES, changed, load("%0", "%m", "%one", kind), "%0")
+
+    plain = function(f"%a: {M}", "f32", *INDICES, load("%0", "%a", "%one"), "%0")
+    for kind in (M, "memref<?xf32, strided<[?], offset: ?>>"):
+        assert status(plain, cast(kind)) is status(cast(kind), plain) is Status.PROVED
+    assert status(cast("memref<4xf32>"), plain) is Status.PROVED
+    assert status(plain, cast("memref<4xf32>")) is Status.REFUTED
+    of_layout = cast("memref<?xf32, strided<[2], offset: ?>>")
+    assert "a cast that states more of the layout has no meaning here" in verdict(of_layout, of_layout).reason
+
+
 def test_large_buffers_that_must_be_written_have_counterexamples() -> None:
     large = "memref<600x600xf32>"
     body = '^bb0(%p: f32, %q: f32):\n%r = "arith.{}"(%p, %q) : (f32, f32) -> f32\n"linalg.yield"(%r) : (f32) -> ()'

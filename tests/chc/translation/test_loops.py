@@ -158,6 +158,42 @@ def counted_while(step: str, *, flags: str = "none") -> ir.Operation:
     return function("%n: index, %s: index", "index", *NUMBERS, text, "%r#1")
 
 
+def in_affine_tiles(size: int) -> ir.Operation:
+    """As :func:`by_linalg`, by tiles of ``size`` elements that start at each second one."""
+    start, sizes = "lowerBoundMap = affine_map<{} -> ({})>", "operandSegmentSizes = array<i32: {}>"
+    plus = op("arith.addf", "%e, %e", F2)
+    inner = f"""^bb0(%j: index):
+    %e = "affine.load"(%a, %j) <{{map = affine_map<(d0) -> (d0)>}}> : ({M}, index) -> f32
+    %f = {plus}
+    "affine.store"(%f, %b, %j) <{{map = affine_map<(d0) -> (d0)>}}> : (f32, {M}, index) -> ()
+    "affine.yield"() : () -> ()"""
+    end = f"upperBoundMap = affine_map<(d0)[s0] -> (d0 + {size}, s0)>"
+    bounds = f"{start.format('(d0)', 'd0')}, {end}, step = 1 : index, {sizes.format('1, 2, 0')}"
+    tile = op("affine.for", "%i, %i, %n", "(index, index, index) -> ()", bounds, inner)
+    bounds = f"{start.format('()', '0')}, upperBoundMap = affine_map<()[s0] -> (s0)>, step = 2 : index"
+    outer = f'^bb0(%i: index):\n{tile}\n"affine.yield"() : () -> ()'
+    whole = op("affine.for", "%n", "(index) -> ()", f"{bounds}, {sizes.format('0, 1, 0')}", outer)
+    return function(AB, "", *NUMBERS, BUFFER_SIZE, whole, "")
+
+
+def turned(nested: bool, at: str = "%j, %i") -> ir.Operation:
+    """A matrix written into another one, with rows as columns, in a nest of loops or in loops of any order."""
+    s, t, two = "memref<?x4xf32>", "memref<4x?xf32>", "(index, index, index) -> ()"
+    lines = f"%e = {op('memref.load', f'%a, {at}', f'({s}, index, index) -> f32')}\n"
+    lines += op("memref.store", "%e, %b, %i, %j", f"(f32, {t}, index, index) -> ()")
+    if nested:
+        inner = op("scf.for", "%zero, %n, %one", two, "", f'^bb0(%j: index):\n{lines}\n"scf.yield"() : () -> ()')
+        body = f'^bb0(%i: index):\n{inner}\n"scf.yield"() : () -> ()'
+        whole = op("scf.for", "%zero, %four, %one", two, "", body)
+    else:
+        body = f'^bb0(%i: index, %j: index):\n{lines}\n"scf.reduce"() : () -> ()'
+        types = f"({', '.join(['index'] * 6)}) -> ()"
+        segments = "operandSegmentSizes = array<i32: 2, 2, 2, 0>"
+        whole = op("scf.parallel", "%zero, %zero, %four, %n, %one, %one", types, segments, body)
+    size = f"%n = {op('memref.dim', '%a, %zero', f'({s}, index) -> index')}"
+    return function(f"%a: {s}, %b: {t}", "", *NUMBERS, size, whole, "")
+
+
 VALID: dict[str, tuple[ir.Operation, ir.Operation]] = {
     "a sum is a reduction": (summed(), reduced()),
     "a reduction is a sum": (reduced(), summed()),
@@ -173,6 +209,7 @@ VALID: dict[str, tuple[ir.Operation, ir.Operation]] = {
     "a counter": (counted("%n"), doubled(0)),
     "elements of buffers": (by_linalg(), by_loop(LOAD, ADDED, stored("%k"))),
     "elements of buffers in any order": (by_linalg(), by_loop(LOAD, ADDED, stored("%k"), kind="scf.parallel")),
+    "tiles of which the last may be shorter": (by_linalg(), in_affine_tiles(2)),
     "a branch": (branch("%p", "%q"), chosen("%p", "%q")),
     "a while loop that counts": (counted("%n"), counted_while("%one")),
     "a count in a while loop": (counted_while("%one"), counted("%n")),
@@ -188,6 +225,7 @@ INVALID: dict[str, tuple[ir.Operation, ir.Operation]] = {
     "elements of buffers in reverse": (by_linalg(), by_loop(*REVERSED, LOAD, ADDED, stored("%l"))),
     "twice": (by_linalg(), by_loop(LOAD, f"%f = {op('arith.negf', '%e', '(f32) -> f32')}", stored("%k"), times=2)),
     "a while loop that counts in larger steps": (counted("%n"), counted_while("%two")),
+    "tiles that are too small": (by_linalg(), in_affine_tiles(1)),
     "the other branch": (branch("%p", "%q"), chosen("%q", "%p")),
 }
 
@@ -327,3 +365,9 @@ def test_what_is_not_proved_is_said_once() -> None:
         "not proved: the target's memref.store at 12:1 is defined: what is written must be inside of a block that is "
         "alive; uninterpreted: z3 says sat"
     )
+
+
+def test_nests_and_loops_of_any_order_require_the_same() -> None:
+    apart = Options(Reading(buffers_apart=True))
+    assert status(turned(False), turned(True), apart) is status(turned(True), turned(False), apart) is Status.PROVED
+    assert status(turned(False), turned(True, "%j, %j"), apart) is not Status.PROVED

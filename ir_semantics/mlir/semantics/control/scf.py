@@ -21,6 +21,8 @@ from .iteration import Iteration
 def count_of(low: Term, high: Term, step: Term) -> Term:
     """How many numbers there are from ``low`` to below ``high`` in steps, which are positive."""
     distance = minus(high, low)
+    if high.op == "select":  # the end of a tile: the smaller one of its size and of what is left
+        distance = choose(high.args[0], minus(high.args[1], low), minus(high.args[2], low))
     count = quotient(plus(distance, step, number(-1)), step)
     return choose(at_most(number(0), distance), count, number(0))
 
