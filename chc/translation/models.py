@@ -20,7 +20,7 @@ from .counterexample import Counterexample
 from .encode import Question
 from .runs import STEPS, Runs
 
-ALL, ONE = 30 * STEPS, 2 * STEPS
+ALL, ONE = 10 * STEPS, 2 * STEPS
 """Evaluation steps of all models of a proof, and of one."""
 LAST = (1 << 63) - 1
 """The last number of type index."""

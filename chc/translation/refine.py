@@ -239,7 +239,7 @@ class _Attempt:
         self.models = Models(search)
         counterexample = search.search(0, FIRST)
         if counterexample is None and search.defined < FIRST:  # runs that say little are no reason to try a proof
-            counterexample = search.search(3, MORE) if search.finished else search.search(0, 1, LONG * STEPS)
+            counterexample = search.search(3, MORE) if search.finished else search.search(0, MORE, LONG * STEPS)
         if counterexample is not None:
             return self.refuted(counterexample)
         if not search.defined and self._is_vacuous(source, target):

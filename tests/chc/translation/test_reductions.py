@@ -274,6 +274,11 @@ def test_other_sums_are_refuted(make: Make, one: str, other: str, sizes: tuple[o
     assert status(make(element, one, *sizes), make(element, other, *sizes), ELEMENTS[element]) is Status.REFUTED
 
 
+def test_what_long_runs_refute_no_solver_is_asked() -> None:
+    outcome = verdict(dot("i32", "plain", 5000), dot("i32", "moved", 5000))
+    assert (outcome.status, outcome.obligations) == (Status.REFUTED, [])
+
+
 def test_a_sum_is_not_proved_to_be_twice_that_sum() -> None:
     """The prover alone: runs would refute it."""
     with new_terms():
