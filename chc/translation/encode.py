@@ -67,9 +67,11 @@ def question(
     interpretation: Interpretation,
     classes: Mapping[Loop, Loop],
     comment: str,
+    converts: bool = False,
 ) -> Question:
     """Asks whether a goal follows; ``classes`` gives one fold for all folds that are equal from equal starts.
 
+    With ``converts``, which is of machine numbers, z3 is told what conversions between integers and words give.
     Raises CannotInterpret where a format has no such interpretation.
     """
     with fresh_symbols():
@@ -80,9 +82,10 @@ def question(
             data = AbstractFloats(MachineExpressions(), first.bits_needed)
         else:
             data = _DATA[interpretation]()
-        encoding = _Encoding(data, classes)
+        encoding = _Encoding(data, classes, converts)
         encoding.build(hypotheses, goal)
         script = data.script(encoding.of_data, comment, encoding.of_integers)
+        script = script.replace("(check-sat)", "\n".join([*encoding.conversions, "(check-sat)"]))
         return Question(script, data.assumptions, isinstance(data, IeeeFloats), encoding.names)
 
 
@@ -99,6 +102,8 @@ class _Encoding:
 
     data: Data
     classes: Mapping[Loop, Loop]
+    converts: bool = False
+    conversions: list[str] = field(default_factory=list)
     of_data: list[Any] = field(default_factory=list)
     of_integers: list[FNode] = field(default_factory=list)
     names: dict[str, Term] = field(default_factory=dict)
@@ -166,6 +171,13 @@ class _Encoding:
             width, sign, _ = term.args[0].kind.parameters
             low, high = (-(1 << (int(width) - 1)), 1 << (int(width) - 1)) if sign == "signed" else (0, 1 << int(width))
             self.of_integers += [smt.LE(smt.Int(low), symbol), smt.LT(symbol, smt.Int(high))]
+            if self.converts:
+                word = self._new()
+                own, kind = term.args[0], term.args[0].kind
+                pair = [self.data.variable(word, kind), self._value(own)]
+                self.of_data.append(self.data.apply("same", BOOLEAN, [kind] * 2, pair))
+                less = f"(ite (bvslt {word} (_ bv0 {width})) {1 << int(width)} 0)" if sign == "signed" else "0"
+                self.conversions.append(f"(assert (= {name} (- (bv2nat {word}) {less})))")
         return symbol
 
     def _polynomial(self, value: Index) -> FNode:
@@ -214,7 +226,13 @@ class _Encoding:
             case "symbol" | "read" | "fold" | "function" | "call":
                 return self.data.variable(self._atom(term), term.kind)
             case "cast" if term.args[0].kind == INTEGERS:
-                return self.data.variable(self._atom(term), term.kind)
+                name = self._atom(term)
+                value = self.data.variable(name, term.kind)
+                if self.converts and term.kind.family == "integer":
+                    number = self._new()
+                    self.of_integers.append(smt.Equals(smt.Symbol(number, INT), self._integers[term.args[0]]))
+                    self.conversions.append(f"(assert (= {name} ((_ int2bv {term.kind.parameters[0]}) {number})))")
+                return value
         return self._applied(term)
 
     def _applied(self, term: Term) -> Any:

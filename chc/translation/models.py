@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ir_semantics.elements.evaluate import Budget, Evaluation
-from ir_semantics.elements.terms import Input, Term, variable_of
+from ir_semantics.elements.terms import Input, Symbol, Term, variable_of
 from ir_semantics.scalars.floats import decode
 from ir_semantics.scalars.formats import BOOLEAN, INTEGERS, Format, Value
 from ir_semantics.scalars.machine import MACHINE_FAMILIES, from_code
@@ -36,21 +36,23 @@ class Refuted(Exception):
 
 @dataclass
 class Models:
-    """Tries models."""
+    """Tries models; what is compared first is at ``place``: a result's number, or MEMORY, and subscripts.
+
+    ``sizes`` are those that questions have as numbers.
+    """
 
     search: Runs
+    place: tuple[int, Sequence[Term]] = (0, ())
+    sizes: Mapping[Symbol, int] = field(default_factory=dict)
     _left: int = ALL
     _seen: set[str] = field(default_factory=set)
 
-    def tried(self, asked: Question, model: Mapping[str, int], place: tuple[int, Sequence[Term]]) -> None:
-        """Evaluates both functions on a model's values; raises Refuted where they differ.
-
-        ``place`` is where they are compared first: a result's number, and subscripts of its element.
-        """
+    def tried(self, asked: Question, model: Mapping[str, int]) -> None:
+        """Evaluates both functions on a model's values; raises Refuted where they differ."""
         values = values_of(asked, model)
         numbers = {t for t in self.search.arguments.scalars if t.kind == INTEGERS}
         for more in (0, 1):  # a conversion of 2^32 may be any word in a model, and is 0, that of 2^32 + 1 is not
-            inputs = self._inputs({t: min(v + more, LAST) if t in numbers else v for t, v in values.items()}, place)
+            inputs = self._inputs({t: min(v + more, LAST) if t in numbers else v for t, v in values.items()})
             if inputs is not None and self._left > 0 and repr(inputs) not in self._seen:
                 self._seen.add(repr(inputs))
                 self._try(inputs)
@@ -63,11 +65,11 @@ class Models:
         if found is not None:
             raise Refuted(found)
 
-    def _inputs(self, values: Mapping[Term, Value], place: tuple[int, Sequence[Term]]) -> Counterexample | None:
+    def _inputs(self, values: Mapping[Term, Value]) -> Counterexample | None:
         """Inputs in which what the model does not say is small; None where a subscript has no value."""
         arguments = self.search.arguments
         arrays: dict[Input, dict[tuple[int, ...], Value]] = {a: {} for a in arguments.all_arrays}
-        here = {variable_of(t): v for t, v in values.items() if t.op == "symbol"}
+        here = {**self.sizes, **{variable_of(t): v for t, v in values.items() if t.op == "symbol"}}
         sizes = {variable_of(t): int(here.get(variable_of(t), 2)) for t in arguments.sizes}
         scalars = {variable_of(t): here.get(variable_of(t), _small(t.kind)) for t in arguments.scalars}
         known = {**here, **sizes, **scalars}
@@ -81,7 +83,7 @@ class Models:
             for term, value in values.items():
                 if term.op == "read" and isinstance(term.payload, Input) and term.payload in arrays:
                     arrays[term.payload][tuple(map(number, term.args))] = value
-            at = (place[0], *map(number, place[1]))
+            at = (self.place[0], *map(number, self.place[1]))
         except NotInterpreted:
             return None
         elements = {a.name: {p: v for p, v in e.items() if min(p, default=0) >= 0} for a, e in arrays.items()}

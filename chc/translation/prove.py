@@ -45,8 +45,9 @@ from ir_semantics.elements.terms import Term, fresh, integer_value, is_true, num
 from ir_semantics.mlir.semantics.tensor import digits, linear
 from ir_semantics.tensors.index import Index
 from smt_encodings.claims import Interpretation, Obligation
-from smt_encodings.discharge import Discharger, NotDischarged
+from smt_encodings.discharge import PATIENCE, Discharger, NotDischarged
 from smt_encodings.interpretations import CannotInterpret
+from smt_encodings.solvers import z3 as solver_z3
 
 from .encode import Question, question
 from .products import products
@@ -64,6 +65,8 @@ SECONDS = {
     Interpretation.IEEE: 5.0,
 }
 """Seconds per solver."""
+LOOK = 5.0
+"""Seconds of z3 for a question that nothing is proved by."""
 MOST_IEEE = 40
 """Terms with more operators on floats are not put to solvers with IEEE arithmetic, which does not end on them."""
 
@@ -130,6 +133,20 @@ class Prover:
         classes = self._classes(meaning, known, goal, at)
         laws = _laws([*known, goal])
         return self._asked(meaning, [*known, *laws], goal, classes, ladder if classes else ladder[1:])
+
+    def look(self, meaning: str, hypotheses: Sequence[Term], goal: Term) -> None:
+        """Asks z3 alone where a goal is false, with the meaning of bits and of floats; nothing is proved by this."""
+        is_float = any(t.kind.family == "float" for root in (*hypotheses, goal) for t in outside_binders(root))
+        if is_float and self.floats_are_symbols:
+            return
+        interpretation = Interpretation.IEEE if is_float else Interpretation.BITS
+        try:
+            asked = question(hypotheses, goal, interpretation, {}, f"{self.subject}: {meaning}", converts=True)
+        except CannotInterpret:
+            return
+        answer = solver_z3.check(asked.script, min(self.discharger.timeout, LOOK), PATIENCE)
+        if answer.status == "sat":
+            self.tried(asked, answer.model)
 
     def alike(self) -> bool:
         """Asks the one question that is left where both sides are one term: whether true is true."""

@@ -39,6 +39,7 @@ from .models import Models, Refuted
 from .prove import COARSE, FINE, Ladder, Prover
 from .runs import STEPS
 from .runs import Runs as Search
+from .small import goals_of, look
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -151,6 +152,10 @@ def replay(
         return attempt.search.replayed(given)
 
 
+def _ignored(_: Question, __: Mapping[str, int]) -> None:
+    """Models are of no use where nobody is asked."""
+
+
 _ORDER = "floats are added in any order, with -0.0 as unit, and are real numbers in counterexamples"
 
 
@@ -169,23 +174,22 @@ class _Attempt:
         self.globals, self.barred = globals_of(*modules), barred_of(modules)
         self.options = options
         self.discharger = discharger
+        self.models: Models | None = None
         self.prover = self._prover()
         self.folds = Simplification()
         self.details: dict[str, object] = {}
         self.notes: dict[str, None] = {}
         self.arguments = Arguments()
         self.search: Search | None = None
-        self.models: Models | None = None
-        self.place: tuple[int, Sequence[Term]] = (0, ())
-        """What is compared: a result's number and subscripts, or MEMORY, a block and a place."""
 
     def _prover(self, answers: Sequence[bool] | None = None) -> Prover:
-        name = self.functions[0].symbol or "function"
-        return Prover(self.discharger, name, answers, self.options.associative, self._tried)
+        name, tried = self.functions[0].symbol or "function", self.models.tried if self.models else _ignored
+        return Prover(self.discharger, name, answers, self.options.associative, tried)
 
-    def _tried(self, asked: Question, model: Mapping[str, int]) -> None:
+    def _compares(self, place: int, at: Sequence[Term]) -> None:
+        """Notes what is compared: a result's number and subscripts, or MEMORY, a block and a place."""
         if self.models is not None:
-            self.models.tried(asked, model, self.place)
+            self.models.place = place, at
 
     def claim(self) -> Claim:
         """What is claimed."""
@@ -237,6 +241,7 @@ class _Attempt:
         assert self.search is not None
         search = self.search
         self.models = Models(search)
+        self.prover = self._prover()
         counterexample = search.search(0, FIRST)
         if counterexample is None and search.defined < FIRST:  # runs that say little are no reason to try a proof
             counterexample = search.search(3, MORE) if search.finished else search.search(0, MORE, LONG * STEPS)
@@ -254,6 +259,7 @@ class _Attempt:
         counterexample = search.search(1, LAST, LONG * STEPS)
         if counterexample is not None:
             return self.refuted(counterexample)
+        look(self.prover, self.models, self._known(source, target), list(goals_of(source, target)))
         self.details["reasons"] = tuple(self.prover.reasons)
         last = [reason.replace(f"{unproved}: ", "", 1) for reason in self.prover.reasons[-1:]]
         broken = (p.otherwise for p in (*source.provisos, *target.provisos) if str(p.otherwise) == unproved)
@@ -344,7 +350,7 @@ class _Attempt:
     def _memory(self, known: Sequence[Term], source: Memory, target: Memory) -> str:
         """As :meth:`_unproved`, of blocks that were there before and that the source leaves alive."""
         block, place = fresh("block", INTEGERS), fresh("place", INTEGERS)
-        self.place = MEMORY, (block, place)
+        self._compares(MEMORY, (block, place))
         here = [*known, at_most(number(0), block), source.alive(block)]
         if not self.prover.follows("a block that was there before is left alive", here, target.alive(block)):
             return "a block that was there before is left alive"
@@ -366,7 +372,7 @@ class _Attempt:
         if not self.prover.follows(f"the shape of {name} is the same", known, shapes):
             return f"the shape of {name} is the same"
         at = new_subscripts(len(a.shape))
-        self.place = number, at
+        self._compares(number, at)
         here = [*known, *(inside(i, n) for i, n in zip(at, a.shape, strict=True))]
         text = f"an arbitrary element of {name} is the same"
         pair = self._simpler((a.at(at), b.at(at)))

@@ -16,7 +16,7 @@ from chc.scalar_rules.search import special_values
 from ir_semantics.elements.binders import postorder
 from ir_semantics.elements.evaluate import Budget, Evaluation
 from ir_semantics.elements.operators import atom, conjuncts, minus, polynomial
-from ir_semantics.elements.terms import Input, Symbol, Term, fresh, literal, truth
+from ir_semantics.elements.terms import Input, Symbol, Term, fresh, literal, symbol, truth
 from ir_semantics.mlir.semantics.arguments import Arguments
 from ir_semantics.mlir.semantics.function import Meaning
 from ir_semantics.mlir.semantics.memory import Buffer, Place
@@ -36,6 +36,8 @@ ELEMENTS = 64
 """Elements of a result that a run compares, at most."""
 LARGE = 1 << 16
 """From here on it is asked of sizes and indices whether what is computed of them may leave 64 bits."""
+MOST_SMALL, SMALL = 3, 4
+"""The largest size that is small, and how many small ones are looked at."""
 MOST_LOOKED_AT = 4096
 """Elements of an argument that are looked at for the one that lies at a place, at most."""
 
@@ -328,6 +330,17 @@ class Runs:
                 symbols[_symbol(term)] = inputs.value(term.kind) if few is None else draw.choice(few)
             self._solve(symbols, sizes)
             yield inputs
+
+    def small_sizes(self) -> list[dict[Symbol, int]]:
+        """Some sizes, and numbers of iterations, that are small, and that equations between sizes allow; many first."""
+        loops = (t.args[t.op == "fold" : -1] for t in postorder(self._terms()) if t.op in ("fold", "every"))
+        of_loops = frozenset(s for extents in loops for e in extents for s in e.symbols)
+        unknown = [_symbol(t) for t in (*self.arguments.sizes, *self.arguments.scalars)]
+        names = [s for s in unknown if s.kind == INTEGERS and (s in of_loops or symbol(s) in self.arguments.sizes)]
+        drawn = (i.symbols for i in islice(self._drawn(random.Random(4)), 200))
+        found = {tuple(int(symbols[s]) for s in names) for symbols in drawn}
+        small = sorted((at for at in found if all(0 <= n <= MOST_SMALL for n in at)), key=lambda at: (0 in at, sum(at)))
+        return [dict(zip(names, at, strict=True)) for at in small[:SMALL]]
 
     def _solve(self, symbols: dict[Symbol, Value], sizes: Sequence[Symbol]) -> None:
         """Changes sizes so that linear equations that the source requires hold, one after the other."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from math import prod
 from typing import TypeAlias
 
@@ -159,12 +160,14 @@ def opened_fold(term: Term) -> Fold:
     return Fold(term.args[0], accumulator, tuple(variables), term.args[1:-1], substitute(term.args[-1], values))
 
 
-def unrolled(root: Term, most: int) -> Term:
-    """The term with folds of at most ``most`` steps, a literal number, written out."""
+def unrolled(root: Term, most: int, ops: Sequence[str] = ("fold",)) -> Term:
+    """The term with folds of at most ``most`` steps, a literal number, written out; also conditions, "every"."""
 
     def changed(_: Term, new: Term) -> Term:
-        if new.op != "fold":
+        if new.op not in ops:
             return new
+        if new.op == "every":
+            return _written(new, most)
         sizes = [integer_value(e) for e in new.args[1:-1]]
         known = [s for s in sizes if s is not None]
         if len(known) < len(sizes) or prod(known) > most:
@@ -180,6 +183,15 @@ def unrolled(root: Term, most: int) -> Term:
         return value
 
     return rebuilt(root, lambda term: term.depth > 0, changed)
+
+
+def _written(term: Term, most: int) -> Term:
+    """A condition of every tuple as one of each, where these are few."""
+    sizes = [integer_value(e) for e in term.args[:-1]]
+    known = [s for s in sizes if s is not None]
+    if len(known) < len(sizes) or prod(max(s, 0) for s in known) > most:
+        return term
+    return both(*(instance(term, [number(i) for i in at]) for at in product(*map(range, known))))
 
 
 # -- walking ----------------------------------------------------------------------------------------------

@@ -129,6 +129,8 @@ class Evaluation:
                 return self.functions(str(term.payload), term.kind, [memo[a] for a in term.args])
             case "function" | "call":
                 raise NotInterpreted(f"{term.payload} has no exact value")
+        if self.of_64_bits and (whole := _whole(term, memo)) is not None and abs(whole) >= 1 << 63:
+            raise NotInterpreted("an integer may leave 64 bits")
         return self._operator(term)([memo[a] for a in term.args])
 
     def _operator(self, term: Term) -> Callable[[list[Value]], Value]:
@@ -140,7 +142,7 @@ class Evaluation:
 
     def _step(self, term: Term) -> Callable[[Mapping[Symbol, Value], dict[Term, Value]], Value]:
         """As :meth:`_apply`, of a term that is evaluated many times."""
-        if term.op in _SPECIAL or (term.op == "polynomial" and self.of_64_bits):
+        if term.op in _SPECIAL or self.of_64_bits:
             return lambda symbols, memo: self._apply(term, symbols, memo)
         args = term.args
         if term.op == "polynomial":
@@ -257,6 +259,20 @@ def _in_64_bits(value: Index, args: Sequence[int]) -> int:
         return names[atom] if isinstance(atom, str) else _quotient(of(atom.dividend), of(atom.divisor))
 
     return of(value)
+
+
+def _whole(term: Term, memo: Mapping[Term, Value]) -> int | None:
+    """The integer that a word of integers has the lower bits of: conversions of sums and products are taken apart."""
+    if term.op == "constant" and term.kind.family == "integer":
+        return int(_constant(term))
+    if term.op == "cast" and term.args[0].kind == INTEGERS:
+        return int(memo[term.args[0]])
+    if term.op not in ("add", "sub", "mul") or term.kind.family != "integer":
+        return None
+    a, b = (_whole(x, memo) for x in term.args)
+    if a is None or b is None:
+        return None
+    return a + b if term.op == "add" else a - b if term.op == "sub" else a * b
 
 
 def _quotient(a: int, b: int) -> int:

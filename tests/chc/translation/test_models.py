@@ -136,6 +136,54 @@ def test_a_model_becomes_a_counterexample(name: str) -> None:
     assert status(source, source) is Status.PROVED
 
 
+def test_words_of_indices() -> None:
+    """An index is cut to 32 bits, and then is not as large as a bound that fits 64."""
+
+    def returned(bound: int | None) -> ir.Operation:
+        lines = [f"%m = {op('arith.muli', '%i, %j', '(index, index) -> index')}"]
+        lines += [f"%l = {op('arith.index_cast', '%m', '(index) -> i32')}"]
+        lines += [f"%h = {op('arith.index_cast', '%i', '(index) -> i64')}", f"%z = {constant('0', 'i32')}"]
+        lines += [f"%k = {constant(str(bound or 0), 'i64')}"]
+        lines += [f"%c = {op('arith.cmpi', '%h, %k', '(i64, i64) -> i1', 'predicate = 5 : i64')}"]
+        lines += [f"%r = {op('arith.select', '%c, %z, %l', '(i1, i32, i32) -> i32')}"]
+        return function("%i: index, %j: index", "i32", *lines, "%l" if bound is None else "%r")
+
+    outcome = verdict(returned(None), returned(1 << 32))
+    assert outcome.status is Status.REFUTED, outcome.reason
+    found = outcome.details["counterexample"]
+    assert isinstance(found, Counterexample)
+    i, j = (int(v) for v in found.scalars.values())
+    assert i >= 1 << 32
+    assert abs(i * j) < 1 << 63
+
+
+def product_into(type_: str, *, guarded: bool) -> ir.Operation:
+    """The product of two vectors, times a number; and another number where that is one constant."""
+    kind, v = type_[0], f"tensor<?x{type_}>"
+    add, mul = (f"arith.{name}{kind}" for name in ("add", "mul"))
+    start, at = ("0", "123456789") if kind == "i" else ("0.0", "1234.5")
+    compared, equal = ("arith.cmpi", 0) if kind == "i" else ("arith.cmpf", 1)
+    two = f"({type_}, {type_}) -> {type_}"
+    body = (
+        f"^bb0(%x: {type_}, %y: {type_}, %o: {type_}):\n%p = {op(mul, '%x, %y', two)}\n"
+        f"%q = {op(mul, '%p, %w', two)}\n%s = {op(add, '%o, %q', two)}\n" + f'"linalg.yield"(%s) : ({type_}) -> ()'
+    )
+    maps = ["(i) -> (i)", "(i) -> (i)", "(i) -> ()"]
+    types = f"({v}, {v}, tensor<{type_}>) -> tensor<{type_}>"
+    lines = [f"%zero = {constant(f'dense<{start}>', f'tensor<{type_}>')}"]
+    lines += [f"%t = {generic('%a, %b, %zero', types, maps, 'r', '2, 1', body)}"]
+    lines += [f"%n = {op('tensor.extract', '%t', f'(tensor<{type_}>) -> {type_}')}", f"%k = {constant(at, type_)}"]
+    lines += [f"%e = {op(compared, '%n, %k', f'({type_}, {type_}) -> i1', f'predicate = {equal} : i64')}"]
+    lines += [f"%r = {op('arith.select', '%e, %z, %n', f'(i1, {type_}, {type_}) -> {type_}')}"]
+    arguments = f"%a: {v}, %b: {v}, %w: {type_}, %z: {type_}"
+    return function(arguments, type_, *lines, "%r" if guarded else "%n")
+
+
+@pytest.mark.parametrize("type_", ["i32", pytest.param("f32", marks=pytest.mark.slow)])
+def test_sums_are_written_out_at_small_sizes(type_: str) -> None:
+    assert status(product_into(type_, guarded=False), product_into(type_, guarded=True)) is Status.REFUTED
+
+
 def test_no_multiple_of_two_is_odd() -> None:
     double = function("%x: i32, %y: i32", "i32", TWO, TRIPLE, "%k")
     assert status(double, unless("i32", [TWO, TRIPLE], "%k", FAR, "%y")) is Status.PROVED
