@@ -28,6 +28,8 @@ from typing import Any, Literal, NamedTuple, NoReturn
 from ila_lang import BOOL, CommandError, CommandStream, Expr, Machine, Simulator, const, false, substitute, true
 from ila_lang.errors import InputError
 from ila_lang.language.sorts import BvSort
+from ila_lang.text.files import KeyTwice
+from ila_lang.text.files import read_json as read_unique
 
 _LINE = re.compile(r"[0-9]+ *, *([WRQ]) *, *(0[xX][0-9a-fA-F]+) *, *(0[xX][0-9a-fA-F]+)", re.ASCII)
 _LIST = re.compile(r"[0-9]+ *,", re.ASCII)
@@ -168,12 +170,14 @@ def _command_list(lines: Sequence[tuple[int, str]], example: str) -> Program:
 def read_json(text: str, form: str) -> Any:
     """The content of a program's JSON text, which should be ``form``; raises ProgramError where it is not JSON."""
     try:
-        return json.loads(text)
+        return read_unique(text)
     except json.JSONDecodeError as error:
         raise ProgramError(
             f"Program must be complete JSON, not text that breaks at line {error.lineno}, column "
             f"{error.colno} ({error.msg}); write the file again"
         ) from None
+    except KeyTwice as error:
+        raise ProgramError(f"Program must be JSON text without doubt: {error}") from None
     except ValueError:
         most = sys.get_int_max_str_digits()
         raise ProgramError(f"Program must have numbers of at most {most} digits; write the file again") from None

@@ -173,6 +173,9 @@ def check_file(
             document = json.loads(replayed.document)
             name = document.get("subject", document.get("mapping"))
             result.replays.append(f"{name}: the sides differ, replayed: {replayed.summary}")
+            if replayed.shown is not None:  # of two programs, which the document has in it
+                reading = "; ".join(replayed.shown["reading"]) or "the usual one"
+                result.replays.append(f"it is of {replayed.shown['programs']}; the reading is: {reading}")
         return result
     try:
         certificate = read_certificate(path)
@@ -233,8 +236,7 @@ def _entry(certificate: Mapping[str, Any]) -> Entry:
 def _check_runs(runs: Mapping[str, Any], again: Runs | None, result: Checked) -> None:
     """Compares the runs that a proof survived with those that were made ``again``, where there are such."""
     from reports.certificate import runs_json
-
-    from .text import counted
+    from reports.outcomes import counted
 
     points = f" at {counted(len(runs['at']), 'point')}" if runs["at"] else ""
     survived, aside = f"survived {counted(runs['count'], 'concrete run')}{points}", "; check does not repeat them"

@@ -66,7 +66,9 @@ def write_accelerator(name: str, directory: Path) -> list[Path]:
 
 
 def _require_new(name: str) -> None:
-    if re.fullmatch("[a-z][a-z0-9_]{0,39}", name) is None or keyword.iskeyword(name):
+    if keyword.iskeyword(name):
+        raise UsageError(f"NAME must be a name for a Python package, and {name} is a keyword of Python; take my_{name}")
+    if re.fullmatch("[a-z][a-z0-9_]{0,39}", name) is None:
         raise UsageError(
             f"NAME must be a name for a Python package, of at most 40 of a-z, 0-9 and _, not '{name:.60}'; for example "
             "my_gemm"

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ila_lang.text.files import FileRefused, read_at_most
+from ila_lang.text.files import FileRefused, read_at_most, read_json
 from reports.certificate import MOST_BYTES, write_atomically
 from reports.subjects import Refutation, Subject
 
@@ -46,7 +45,7 @@ def replayed_file(path: Path) -> Refutation | str:
     """
     try:
         text = read_at_most(path, "a counterexample", MOST_BYTES).decode("utf-8")
-        content: Any = json.loads(text)
+        content: Any = read_json(text)
     except FileRefused as error:
         return str(error)
     except (ValueError, RecursionError) as error:

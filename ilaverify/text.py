@@ -10,6 +10,7 @@ from typing import Any
 from bmc.counterexample import Counterexample
 from bmc.prove import Try
 from ila_lang.extensions import command_line
+from reports.outcomes import counted
 from rewrites.claims.advice import METHODS, advice_for
 from rewrites.claims.verify import counterexample_of
 from smt_encodings.claims import Obligation, Runs, Status, Verdict
@@ -196,15 +197,6 @@ def runs_text(runs: Runs) -> str:
         return "no concrete run was possible"
     agree = "the last one differs" if runs.difference is not None else "all agree"
     return f"{counted(runs.count, 'concrete run')} of both sides at {counted(len(runs.at), 'point')}: {agree}"
-
-
-def counted(count: int, what: str) -> str:
-    """A number of things, in the singular where there is one.
-
-    >>> counted(1, "point"), counted(2, "point")
-    ('1 point', '2 points')
-    """
-    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def show_written(paths: Sequence[Path]) -> str:

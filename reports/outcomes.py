@@ -82,6 +82,15 @@ class ProofOutcome:
         return ProofOutcome.from_json(json.loads(text))
 
 
+def counted(count: int, what: str) -> str:
+    """A number of things, in the singular where there is one.
+
+    >>> counted(1, "point"), counted(2, "point")
+    ('1 point', '2 points')
+    """
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
 def tally(outcomes: list[ProofOutcome]) -> str:
     """One line that counts outcomes by status, what is not as expected last."""
     counts: dict[str, int] = {}

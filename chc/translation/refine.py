@@ -65,6 +65,11 @@ class Options:
     reading: Reading = field(default_factory=Reading)
     associative: bool = False
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is not the usual reading, in words."""
+        return (*((_ORDER,) if self.associative else ()), *self.reading.notes)
+
 
 def refines(
     source: ir.Operation,
@@ -212,7 +217,8 @@ class _Attempt:
             before, after = (text_of_type(ir.FunctionType(*map(tuple, t))) for t in types)
             raise ValueError(
                 f"functions must have one signature to be compared; @{self.functions[0].symbol} is {before} in the "
-                f"source, and @{self.functions[1].symbol} {after} in the target"
+                f"source, and @{self.functions[1].symbol} {after} in the target; let the pass keep signatures, as "
+                "docs/how-to/mlir.md says of bufferization"
             )
         self.arguments = arguments_of(self.functions[0], self.options.reading, self.globals)
         self.arguments.barred = self.barred
@@ -221,8 +227,7 @@ class _Attempt:
         target = _of_target(meaning_of, self.functions[1], self.arguments, self.options.reading, bodies[1])
         if source.limits:
             raise source.limits[0]
-        order = (_ORDER,) if self.options.associative else ()
-        self.notes = dict.fromkeys((*order, *self.options.reading.notes, *source.notes, *target.notes))
+        self.notes = dict.fromkeys((*self.options.notes, *source.notes, *target.notes))
         self.folds = Simplification(frozenset(conjuncts(self.arguments.facts)))
         self.search = Search(self.arguments, source, target, self.options.associative)
         return source, target

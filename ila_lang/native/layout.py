@@ -89,6 +89,6 @@ def fits(bits: int, column: Words) -> bool:
         return not spare or not len(column) or int(column[:, -1].max()) < 1 << 8 - spare
     if column.dtype == bool or not len(column):
         return True
-    if not np.issubdtype(column.dtype, np.integer):
+    if column.dtype.kind not in "iu":  # NumPy's durations are integers, too
         return False
     return int(column.min()) >= 0 and int(column.max()) < 1 << bits

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from operator import index
 from typing import Any
 from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ila_lang.errors import InputError
 from ila_lang.interpreter.compile import Memory
 from ila_lang.interpreter.machine import Machine, check_sizes, no_input, require_arguments, run_fragment
 from ila_lang.language.expr import Expr
@@ -42,34 +44,51 @@ def row_bytes(term: Expr) -> int:
 class CommandStream:
     """Commands as columns: for each input one number per command, or one row of bytes if it has more than 62 bits.
 
-    Bytes are ``uint8``, the least significant first; inputs without a column are 0.  Raises ValueError if the
-    columns have different lengths.
+    Bytes are ``uint8``, the least significant first; inputs without a column are 0.  Raises InputError if a column is
+    no array, or columns have different lengths.
     """
 
     columns: Mapping[str, Words]
 
     def __post_init__(self) -> None:
+        for name, column in self.columns.items():
+            if not isinstance(column, np.ndarray) or not column.ndim:
+                raise InputError(
+                    f"Column {name} must be an array of NumPy with a number, or a row of bytes, for each command, not "
+                    f"{column!r:.60}"
+                )
         lengths = {name: len(column) for name, column in self.columns.items()}
         if len(set(lengths.values())) > 1:
-            raise ValueError(f"Columns of a command stream must have one length, not {lengths}")
+            raise InputError(f"Columns of a command stream must have one length, not {lengths}")
 
     @staticmethod
     def of(ila: Ila, commands: Sequence[Mapping[str, int]]) -> CommandStream:
         """Commands given one by one as columns; inputs that a command does not give are 0 there.
 
-        Raises CommandError where a command gives what is no input.
+        Raises CommandError where a command gives what is no input, and InputError where it gives no number that the
+        input can have.
         """
+        for number, command in enumerate(commands):
+            if not isinstance(command, Mapping):
+                raise InputError(f"Command {number} must have numbers by input, not be {command!r:.60}")
         for name in sorted(set().union(*commands) - ila.inputs.keys()):
             raise no_input(ila, name)
         columns: dict[str, Words] = {}
         for name, variable in ila.inputs.items():
             values = [command.get(name, 0) for command in commands]
             size = row_bytes(variable)
-            if size:
-                blob = b"".join([value.to_bytes(size, "little") for value in values])
-                columns[name] = np.frombuffer(blob, np.uint8).reshape(-1, size)
-            else:
-                columns[name] = np.array(values, np.int64)
+            try:
+                numbers = list(map(_whole, values))
+                if size:
+                    blob = b"".join([number.to_bytes(size, "little") for number in numbers])
+                    columns[name] = np.frombuffer(blob, np.uint8).reshape(-1, size)
+                else:
+                    columns[name] = np.array(numbers, np.int64)
+                wrong = not fits(bits_of(variable.sort), columns[name])
+            except (TypeError, OverflowError):
+                wrong = True
+            if wrong:
+                raise _misfit(name, bits_of(variable.sort), values)
         return CommandStream(columns)
 
     def __len__(self) -> int:
@@ -81,6 +100,24 @@ class CommandStream:
             name: int(column[number]) if column.ndim == 1 else int.from_bytes(column[number].tobytes(), "little")
             for name, column in self.columns.items()
         }
+
+
+def _misfit(name: str, bits: int, values: Sequence[Any]) -> InputError:
+    """The error of the first value that is no number of so many bits."""
+    number, value = next((n, v) for n, v in enumerate(values) if not _is_number(v, bits))
+    return InputError(f"{name} of command {number} must be an integer of {bits} bits without sign, not {value!r:.60}")
+
+
+def _whole(value: Any) -> int:
+    """An integer or a Boolean, of Python or of NumPy; raises TypeError where it is none."""
+    return int(value) if isinstance(value, np.bool_) else index(value)
+
+
+def _is_number(value: Any, bits: int) -> bool:
+    try:
+        return 0 <= _whole(value) < 1 << bits
+    except TypeError:
+        return False
 
 
 class Simulator(Machine):
@@ -132,10 +169,14 @@ class Simulator(Machine):
 
         For each state in ``watch`` the result has (number of the command, value) of each command that updates it;
         values of states above 62 bits are rows of bytes, the least significant first.  Raises :class:`CommandError` at
-        the first command that is not accepted, when the ones before have been executed; ValueError, with nothing done,
-        if a column does not have the form of its input.
+        the first command that is not accepted, when the ones before have been executed; InputError, with nothing done,
+        if a column does not have the form of its input, or what is watched is no state but memories.
         """
         self._check(stream)
+        known = [name for name, state in self.ila.states.items() if not isinstance(state.sort, MemSort)]
+        for name in watch:
+            if name not in known:
+                raise InputError(f"watch must name states of {self.ila.name} that are no memories, not {name!r:.60}")
         session, size = self._native(stream), len(stream)
         if session is None:
             return self._one_by_one(stream, watch)
@@ -266,17 +307,22 @@ class Simulator(Machine):
 
     def _check(self, stream: CommandStream) -> None:
         """Refuses columns for what is no input, and columns of another form than their input's."""
+        if not isinstance(stream, CommandStream):
+            raise InputError(f"Commands must be a CommandStream, as CommandStream.of makes, not {stream!r:.60}")
         for name, column in stream.columns.items():
             variable = self.ila.inputs.get(name)
             if variable is None:
                 raise no_input(self.ila, name)
             size = row_bytes(variable)
             if size and (column.dtype != np.uint8 or column.shape[1:] != (size,)):
-                raise ValueError(
+                raise InputError(
                     f"Column {name} must have rows of {size} bytes (uint8), not {column.dtype} of shape {column.shape}"
                 )
             if not size and column.ndim != 1:
-                raise ValueError(f"Column {name} must have one number per command, not shape {column.shape}")
+                raise InputError(f"Column {name} must have one number per command, not shape {column.shape}")
             width = bits_of(variable.sort)
             if hasattr(column, "mask") or not fits(width, column):
-                raise ValueError(f"Column {name} must have integers that fit in {width} bits unsigned, all of them")
+                given = " ".join(repr(column).split())
+                raise InputError(
+                    f"Column {name} must have integers that fit in {width} bits unsigned, all of them, not {given:.60}"
+                )

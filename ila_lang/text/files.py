@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 from pathlib import Path
+from typing import Any
 
 from ila_lang.errors import InputError
 
@@ -36,6 +38,24 @@ def read_at_most(path: Path, what: str, most: int) -> bytes:
             "name a smaller file"
         )
     return data
+
+
+class KeyTwice(ValueError):
+    """A key that an object of JSON text has twice, so that readers may take either value."""
+
+
+def read_json(text: str) -> Any:
+    """The content of JSON text; raises as json.loads does, and KeyTwice."""
+    return json.loads(text, object_pairs_hook=_once)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for k, name in enumerate(names) if name in names[:k])
+        raise KeyTwice(f"an object must have a key once, not {twice[:40]!r} twice; remove one")
+    return content
 
 
 def _read(descriptor: int, most: int) -> bytes:

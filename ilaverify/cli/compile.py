@@ -183,7 +183,7 @@ def _compile(options: argparse.Namespace) -> int:
 
 
 def _show(compiled: Compiled, digest: str, directory: Path) -> None:
-    from ilaverify.text import counted
+    from reports.outcomes import counted
     from rewrites.compiler.artefact.summary import calibration_text, equality_text
     from rewrites.compiler.codegen import declared
     from rewrites.compiler.offload.reasons import MOVEMENT_REASON

@@ -187,13 +187,15 @@ class _Summary:
 
 
 def _lines(summary: _Summary) -> Iterator[str]:
+    from reports.outcomes import counted
     from rewrites.compiler.artefact.origins import printable
     from rewrites.compiler.artefact.summary import CAVEATS, equality_text
 
     options, compiled, result, running = summary.options, summary.compiled, summary.result, summary.running
     targets, many = ", ".join(compiled.targets), summary.of > 1
     samples = f", {result.samples} of {summary.of} samples" if many else ""
-    yield f"{printable(compiled.model.name)} on {targets}: {len(result.nodes)} operators on accelerators{samples}"
+    operators = counted(len(result.nodes), "operator")
+    yield f"{printable(compiled.model.name)} on {targets}: {operators} on accelerators{samples}"
     yield ""
     yield from lines_of(result.nodes, result.samples)
     yield ""
@@ -210,9 +212,9 @@ def _lines(summary: _Summary) -> Iterator[str]:
     yield ""
     yield f"{UNCHECKED}; {printable(command_line('check', options.directory))} does"
     yield f"  equality  {equality_text(compiled.proof.equality)}"
-    yield f"  rests on  {len(compiled.proof.certificates)} certificates, by digest"
+    yield f"  rests on  {counted(len(compiled.proof.certificates), 'certificate')}, by digest"
     for name, c in compiled.proof.certificates.items():
-        yield f"    {c.digest[:12]}  {name} ({c.kind}, {c.uses} uses)"
+        yield f"    {c.digest[:12]}  {name} ({c.kind}, {counted(c.uses, 'use')})"
     yield "not claimed"
     yield from (f"  {text}" for text in CAVEATS)
     yield ""
@@ -230,14 +232,15 @@ def _lines(summary: _Summary) -> Iterator[str]:
             yield "no operator has a bound on these operands"
         else:
             yield (
-                f"{some}{within} of {len(result.nodes)} operators are within their bounds, computed here; that bounds "
+                f"{some}{within} of {operators} {'is' if within == 1 else 'are'} within "
+                f"{'its bound' if within == 1 else 'their bounds'}, computed here; that bounds "
                 "are proved rests on the certificates above"
                 + (f"; those of {declared} are declared, not proved" if declared else "")
                 + (f"; for {others} there is none on these operands" if others else "")
             )
     if result.cut:
         yield (
-            f"INPUTS BEYOND CALIBRATION: {len(result.cut)} of {len(result.nodes)} operators got numbers that were cut, "
+            f"INPUTS BEYOND CALIBRATION: {len(result.cut)} of {operators} got numbers that were cut, "
             f"the first is node {result.cut[0].number}; bounds in the table are about what was left of them; compile "
             "with inputs like these (compile --calibrate)"
         )

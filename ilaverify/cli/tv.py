@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ilaverify.errors import EXIT_INTERRUPTED, UsageError
+from ilaverify.modules import SUFFIX
 
 from . import prove as cli_prove
 from . import report as cli_report
@@ -148,8 +149,10 @@ def _check_places(options: argparse.Namespace) -> None:
         require_writable("-o", options.directory, directory=True)
     if options.store is not None:
         require_store(options.store)
-    if options.rules is not None and options.rules.suffix != ".mlir":
-        raise UsageError(f"--rules must name a file with the suffix .mlir, which --module takes, not {options.rules}")
+    if options.rules is not None and options.rules.suffix != SUFFIX:
+        raise UsageError(
+            f"--rules must name a file with the suffix {SUFFIX}, which --module takes, not {options.rules}"
+        )
     for name in (*REPORTS, "rules"):
         path: Path | None = getattr(options, name)
         if path is not None:
@@ -200,9 +203,9 @@ def _claims(options: argparse.Namespace) -> Claims:
 def _files(path: Path) -> Sequence[Path]:
     if not path.is_dir():
         return [path]
-    files = sorted(path.rglob("*.mlir"))
+    files = sorted(path.rglob(f"*{SUFFIX}"))
     if not files:
-        raise UsageError(f"{path} must hold MLIR files (*.mlir), and it holds none")
+        raise UsageError(f"{path} must hold MLIR files (*{SUFFIX}), and it holds none")
     return files
 
 

@@ -158,14 +158,17 @@ def steps(path: Path, passes: Sequence[tuple[str, str]], converter: Converter) -
         before = _program(converter.generic(text))
     except MlirError as error:
         raise UsageError(f"{path}:{error}") from error
-    except (ConverterError, FileRefused) as error:
+    except ConverterError as error:
+        raise UsageError(f"{path}: {error}") from error
+    except FileRefused as error:
         raise UsageError(str(error)) from error
     for number, (name, options) in enumerate(passes, 1):
         title = f"{part_of_name(path.stem)}.{number}-{name}"
         try:
             after = _program(converter.generic(before.text, f"{name}{{{options}}}" if options else name))
         except (MlirError, ConverterError) as error:
-            raise PassFailed(title, f"the pass {name} must give a program: {error}") from error
+            place = f"{path}:{error}" if isinstance(error, MlirError) else f"{path}: {error}"
+            raise PassFailed(title, f"the pass {name} must give a program: {place}") from error
         yield Step(title, str(path), before, after)
         before = after
 

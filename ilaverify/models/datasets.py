@@ -116,7 +116,10 @@ def dataset_of(
         samples[name] = array
     unknown = sorted(set(samples) - set(graph.inputs))
     if unknown:
-        raise UsageError(f"arrays must be of inputs ({', '.join(graph.inputs)}), not of {', '.join(unknown) or 'none'}")
+        named = ", ".join(unknown) or "none"
+        raise UsageError(
+            f"arrays must be of inputs ({', '.join(graph.inputs)}), or {LABELS} with the right answers, not of {named}"
+        )
     counts = {name: len(array) for name, array in samples.items()}
     count = next(iter(counts.values()), 1)
     if len(set(counts.values())) > 1:

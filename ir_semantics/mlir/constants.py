@@ -166,7 +166,7 @@ def sparse(indices: Literal, values: Literal, type: TensorType | VectorType) -> 
     rows = elements(indices, TensorType(shape, IntegerType(64)))
     listed = elements(values, TensorType(shape[:1], type.element))
     assert isinstance(rows, DenseElements)
-    subscripts = rows.integers() * (shape[0] * rank if rows.is_splat else 1)
+    subscripts = rows.integers() * (rank if rows.is_splat else 1)
     for axis, subscript in zip(cycle(range(rank)), subscripts):
         size = type.shape[axis]
         if size is None or not 0 <= subscript < size:

@@ -144,4 +144,7 @@ def load(path: Path, converter: str | None = None) -> Source:
         program = find_converter(converter)
         if program is None:
             raise MlirError(error.position, MISSING) from None
-    return program.generic(text)
+    try:
+        return program.generic(text)
+    except ConverterError as error:
+        raise ConverterError(f"{path}: {error}") from error

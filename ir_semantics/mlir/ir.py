@@ -228,6 +228,11 @@ class DenseElements:
         element = self.type.element
         return [as_integer(bits, element) for bits in self.bit_patterns()]
 
+    def all_integers(self, most: int) -> list[int] | None:
+        """The elements as numbers, also those of a splat; None where there are more than ``most``, as a splat may."""
+        count = number_of_elements(self.type.shape)
+        return None if count > most else self.integers() * (count if self.is_splat else 1)
+
 
 @dataclass(frozen=True, slots=True)
 class DenseStrings:

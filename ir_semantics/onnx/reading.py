@@ -108,14 +108,15 @@ def _inside(folder: Path, location: str, what: str) -> Path:
 
 def _bytes(path: Path, offset: int, length: int | None, what: str, most: int) -> bytes:
     """Bytes of a regular file; raises GraphError where they are not there or too many."""
+    file_of = what if str(path) in what else f"{what}, {path},"
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
-        raise GraphError(f"{what} must be a readable file, which {path} is not: {error.strerror}") from error
+        raise GraphError(f"{file_of} must be a readable file: {error.strerror}") from error
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
-        raise GraphError(f"{what} must be a regular file, which {path} is not")
+        raise GraphError(f"{file_of} must be a regular file")
     with os.fdopen(descriptor, "rb") as file:
         size = status.st_size - offset if length is None else length
         if size > most:

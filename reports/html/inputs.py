@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ila_lang.text.files import FileRefused, read_at_most
+from ila_lang.text.files import FileRefused, read_at_most, read_json
 
 CAMPAIGN_SCHEMA = "ilaverify-campaign-1"
 """The version of campaigns' files that is read; ``ilaverify campaign -o DIR`` writes it."""
@@ -209,7 +208,7 @@ def _finite(value: Any) -> float:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        content = json.loads(read_at_most(path, "an input of the page", MOST_BYTES).decode())
+        content = read_json(read_at_most(path, "an input of the page", MOST_BYTES).decode())
     except FileRefused as error:
         raise InputError(str(error)) from error
     except (ValueError, RecursionError) as error:

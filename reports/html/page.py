@@ -71,6 +71,7 @@ def html_page(outcomes: Sequence[ProofOutcome], beside: Beside) -> str:
         .get_template("page.html")
         .render(
             claims=views,
+            programs=bool(views) and all(v.outcome.kind == "translation" for v in views),
             whole=whole,
             parts=_parts(whole),
             tables=_tables(views),

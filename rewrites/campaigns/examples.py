@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ila_lang.text.files import FileRefused, read_at_most
+from ila_lang.text.files import FileRefused, KeyTwice, read_at_most, read_json
 from reports.certificate import write_atomically
 
 from .campaign import Finding
@@ -68,7 +68,7 @@ def read_example(path: Path, campaign: Campaign) -> Example:
     Raises ExampleFileError where the file cannot be read, or holds no example of this campaign.
     """
     try:
-        content = json.loads(read_at_most(path, "an example", MOST_BYTES).decode())
+        content = read_json(read_at_most(path, "an example", MOST_BYTES).decode())
     except FileRefused as error:
         raise ExampleFileError(str(error)) from None
     except UnicodeDecodeError as error:
@@ -78,6 +78,8 @@ def read_example(path: Path, campaign: Campaign) -> Example:
             f"{path}: an example must be complete JSON, not text that breaks at line {error.lineno}, column "
             f"{error.colno} ({error.msg}); write it again with -o"
         ) from None
+    except KeyTwice as error:
+        raise ExampleFileError(f"{path}: {error}") from None
     except ValueError:
         most = sys.get_int_max_str_digits()
         raise ExampleFileError(f"{path}: an example must have numbers of at most {most} digits") from None

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from bmc.counterexample import Counterexample
 from bmc.unroll import Cell
 from ila_lang import canonical_text
+from ila_lang.text.files import read_json
 
 _FIELDS: Mapping[str, Any] = {
     "mapping": str, "sizes": dict, "shape": (list, type(None)), "initial": list, "row": int, "column": int,
@@ -25,7 +25,7 @@ def counterexample_text(counterexample: Counterexample) -> str:
 
 def counterexample_from_text(text: str) -> Counterexample:
     """The counterexample in a text of :func:`counterexample_text`; raises ValueError on anything else."""
-    content = json.loads(text)
+    content = read_json(text)
     if not isinstance(content, dict) or set(content) != set(_FIELDS):
         raise ValueError(f"keys of a counterexample must be exactly {', '.join(_FIELDS)}")
     for name, kind in _FIELDS.items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Mapping
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ila_lang import canonical_text
+from ila_lang.text.files import read_json
 
 _FRACTION = re.compile(r"-?\d+/\d+")
 _FLOAT = re.compile(r"float (?P<text>-?(inf|nan|0x[01]\.[0-9a-f]+p[+-]\d+))")
@@ -80,7 +80,7 @@ def document(name: str, content: Mapping[str, Any]) -> str:
 
 def read_document(text: str, name: str, keys: set[str]) -> dict[str, Any]:
     """The content of a text of :func:`document`; raises ValueError on anything else."""
-    content = json.loads(text)
+    content = read_json(text)
     if not isinstance(content, dict) or set(content) != {"subject", *keys} or content["subject"] != name:
         raise ValueError(
             f"a counterexample to {name} must have exactly {', '.join(sorted(keys))}, and name its subject"

@@ -22,6 +22,7 @@ from accel_models.flexasr.program import PORT, parse_program, run
 from accel_models.flexasr.units.gb_control import Mode
 from accel_models.mmio_program import ProgramCommand, ProgramError
 from ila_lang import Machine
+from reports.outcomes import counted
 
 from .finding import Finding, NotFound, require, table
 from .search import simplest
@@ -286,7 +287,7 @@ def backward() -> Finding:
             "ILA"
         ),
         drawn="1 to 4 timesteps and codes for a layer that copies its input",
-        counterexample=f"{_plural(count, 'timestep')}, {_count(setup)}",
+        counterexample=f"{counted(count, 'timestep')}, {_count(setup)}",
         holds=(
             "nothing for mode 2: of N timesteps, hardware writes 2 (N - t) - 1 in step t from input N - 1 - t, the "
             "published ILA writes 2 (N - t) + 1 from the input of that number. In mode 1, the forward pass, both write "
@@ -379,7 +380,3 @@ def _agree(strategy: st.SearchStrategy[Setup], other: FlexAsrOptions) -> None:
 def _count(setup: Setup) -> str:
     """The codes of a setup in words."""
     return ", ".join(f"code 0x{code:02x} in vector {vector}" for vector, code in sorted(setup.codes.items()))
-
-
-def _plural(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"

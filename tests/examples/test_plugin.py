@@ -56,7 +56,7 @@ FORM = "NAME must be a name for a Python package, of at most 40 of a-z, 0-9 and 
     ("name", "message"),
     [
         ("Chip-1", FORM.format("Chip-1")),
-        ("lambda", FORM.format("lambda")),
+        ("class", "NAME must be a name for a Python package, and class is a keyword of Python; take my_class"),
         ("vta", "NAME must be new, and there is a target vta already; choose another"),
         ("ir", "NAME must be new, and there is a model ir already; choose another"),
         ("numpy", "NAME must be new, and there is a Python module numpy already; choose another"),

@@ -255,7 +255,10 @@ def test_a_sample_that_cannot_run_is_named(
             "the input image must be float32[1, 2, 6, 6] or several of these, not float64[7, 2, 6, 6]; convert it",
         ),
         ({"images": images()}, "the input image must be given, as float32[1, 2, 6, 6] or several of these; give an"),
-        ({"image": images(), "x": images()}, "arrays must be of inputs (image), not of x"),
+        (
+            {"image": images(), "x": images()},
+            "arrays must be of inputs (image), or labels with the right answers, not of x",
+        ),
         (
             {"image": np.where(np.arange(7 * 72).reshape(7, 2, 6, 6) == 150, np.nan, images()).astype("float32")},
             "the input image must be numbers, and 1 of 504 are NaN, the first in sample 2; leave these samples out",

@@ -41,7 +41,7 @@ def certificate(**changes: Any) -> dict[str, Any]:
         "group": "g", "name": "n", "meaning": "m", "expected": "unsat", "smtlib": "(check-sat)\n", "answers": answers,
     }  # fmt: skip
     content: dict[str, Any] = {
-        "schema": SCHEMA, "tool": "t", "method": "chc", "parameters": {}, "claim": CLAIM,
+        "schema": SCHEMA, "tool": "ilaverify 1, method 0", "method": "chc", "parameters": {}, "claim": CLAIM,
         "semantics": SEMANTICS, "obligations": [obligation], "enumerations": [], "invariants": {},
         "derivation": {}, "runs": {"count": 3, "at": ["T = 2"], "notes": []}, "seconds": 1.5,
     }  # fmt: skip

@@ -52,7 +52,7 @@ def _sparse(kind: Format, type_: ir.Type, indices: ir.DenseElements, listed: ir.
     flat = indices.integers()
     rows = indices.type.shape[0] if len(indices.type.shape) == 2 else None
     count = rows if isinstance(rows, int) else len(flat) // max(1, len(shape))
-    if count > MOST_ELEMENTS:
+    if count * max(1, len(shape)) > MOST_ELEMENTS:
         return None
     if indices.is_splat:
         flat = flat * (count * len(shape))

@@ -288,9 +288,11 @@ class Call:
                 return list(default)
             case ir.DenseArray(values=values):
                 return list(values)
-            case ir.DenseElements(type=type_):
-                numbers = value.integers()
-                return numbers * ir.number_of_elements(type_.shape) if value.is_splat else numbers
+            case ir.DenseElements():
+                numbers = value.all_integers(MOST_LISTED)
+                if numbers is None:
+                    raise self.wrong(f"the attribute {name} must list at most {MOST_LISTED} integers")
+                return numbers
             case ir.ArrayAttribute(elements=elements):
                 if all(isinstance(e, ir.IntegerAttribute) for e in elements):
                     return [e.value for e in elements if isinstance(e, ir.IntegerAttribute)]
@@ -442,5 +444,7 @@ _TERMINATORS = frozenset({
     "scf.reduce.return", "scf.forall.in_parallel",
 })  # fmt: skip
 
+MOST_LISTED = 1 << 16
+"""The most integers that an attribute lists."""
 DYNAMIC = -(1 << 63)
 """Stands for a dynamic size in lists of static ones."""

@@ -145,14 +145,21 @@ class TranslationSubject(Subject):
         statement = "wherever the source's behaviour is defined, the target's is, with the same shapes and values"
         return self._own(Claim(self.name, statement, "", Equality.REFINES, (), ()))
 
+    @property
+    def _programs(self) -> str:
+        """The texts that it is of."""
+        pair = self.pair
+        return f"@{pair.symbol} of source {_short(pair.source)} and target {_short(pair.target)}"
+
     def _own(self, claim: Claim) -> Claim:
         """The claim with the texts that it is of, and what it rests on besides the proof."""
         pair = self.pair
-        texts = f"@{pair.symbol} of source {_short(pair.source)} and target {_short(pair.target)}"
         releases = [p.release for p in (pair.source, pair.target) if p.release]
         trusted = [f"{release} writes in the generic form what its input says" for release in dict.fromkeys(releases)]
         return replace(
-            named(claim, self.name), statement=f"{claim.statement}; {texts}", assumptions=(*claim.assumptions, *trusted)
+            named(claim, self.name),
+            statement=f"{claim.statement}; {self._programs}",
+            assumptions=(*claim.assumptions, *trusted),
         )
 
     def semantics(self) -> dict[str, str]:
@@ -225,7 +232,8 @@ class TranslationSubject(Subject):
 
     def _shown(self, counterexample: Counterexample) -> Refutation:
         content = {"pair": self.pair.to_json(), "inputs": _inputs_json(counterexample)}
-        return Refutation(str(counterexample), document(self.name, content), shown=counterexample.to_json())
+        shown = {"programs": self._programs, "reading": list(self.pair.options.notes), **counterexample.to_json()}
+        return Refutation(str(counterexample), document(self.name, content), shown=shown)
 
 
 def part_of_name(text: str) -> str:

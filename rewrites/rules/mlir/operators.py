@@ -62,9 +62,8 @@ def constant_of(step: Step) -> Value:
                 (bits,) = value.bit_patterns()
                 return filled(step.number(ir.FloatAttribute(bits, element)), sizes)
             if isinstance(element, ir.IntegerType | ir.IndexType):
-                count = ir.number_of_elements(shape)
-                numbers = value.integers() * (count if value.is_splat else 1)
-                if len(numbers) <= 64:
+                numbers = value.all_integers(64)
+                if numbers is not None:
                     return tuple(map(index, numbers))
     raise step.fail("a constant must be one float, in one or all elements, or a few integers")
 

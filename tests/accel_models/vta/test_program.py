@@ -89,6 +89,10 @@ def test_both_machines_run_programs_alike() -> None:
             "Program must be complete JSON, not text that breaks at line 1, column 14 (Expecting value); write the "
             "file again",
         ),
+        (
+            '{"program": [], "program": []}',
+            "Program must be JSON text without doubt: an object must have a key once, not 'program' twice; remove one",
+        ),
         ("[" * 100000, "Program must be three flat lists, not JSON nested beyond reading; write the file again"),
         (
             '{"program fragment": []}',

@@ -826,6 +826,10 @@ def _rule_cases() -> Iterator[RuleCase]:
     by = Derivation(same(at("x", high * M + low)), {"h.1": o // M, "l.1": o % M})
     yield RuleCase("at digits to a base that may be 0", False, (x, x), by)
     yield RuleCase("at digits to a base", True, (x, x), by, premise=(le(0, N), le(1, M)))
+    rows = input_("x", N, M // N)  # a subscript of the first axis says that N is positive
+    row = Derivation(same(at("x", "o.1", "o.2")))
+    yield RuleCase("a shape that divides by a size that may be 0", False, (rows, rows), row)
+    yield RuleCase("a shape that divides by a size", True, (rows, rows), row, premise=(le(1, N), le(0, M)))
     zero = Derivation(same(at("x", o // high)), {"h.1": index(0)})
     yield RuleCase("at a quotient by 0", False, (x, x), zero)
     backwards = Index({(Quotient(-5 * N - 5, -N - 1),): 1})

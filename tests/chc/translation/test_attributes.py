@@ -379,3 +379,31 @@ def test_modes_of_nan_change_no_integer(mode: str) -> None:
     bare = op("tosa.reduce_max", "%a", f"({row}) -> {single}", "axis = 1 : i32")
     programs = [function(f"%a: {row}", single, f"%0 = {line}", "%0") for line in (reduced, bare)]
     assert status(*programs) is Status.PROVED
+
+
+MANY, TWO = "tensor<10000000000xi64>", "(tensor<f32>, tensor<f32>) -> tensor<f32>"
+SHAPE = f"%s = {op('tosa.const_shape', '', '() -> !tosa.shape<1>', 'values = dense<1> : tensor<10000000000xindex>')}"
+LONG = {
+    "an attribute": (
+        f"%0 = {op('linalg.transpose', '%t, %t', TWO, f'permutation = dense<0> : {MANY}')}",
+        "linalg.transpose at 4:7: the attribute permutation must list at most 65536 integers",
+    ),
+    "a shape": (
+        f"{SHAPE}\n%0 = {op('tosa.reshape', '%t, %s', '(tensor<f32>, !tosa.shape<1>) -> tensor<f32>')}",
+        "tosa.const_shape at 4:7: a shape must list at most 65536 numbers",
+    ),
+    "an operand": (
+        f"%s = {constant('dense<0>', MANY)}\n"
+        f"%0 = {op('tosa.transpose', '%t, %s', f'(tensor<f32>, {MANY}) -> tensor<f32>')}",
+        "tosa.transpose at 5:1: perms must list at most 65536 numbers",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("lines", "message"), LONG.values(), ids=LONG)
+def test_lists_that_are_short_as_text_and_long_as_numbers_are_refused(lines: str, message: str) -> None:
+    program = function("%t: tensor<f32>", "tensor<f32>", lines, "%0")
+    outcome = verdict(program, program)
+    assert (outcome.status, outcome.reason) == (
+        Status.UNKNOWN, f"{message}; verify the text with mlir-opt, and correct it"
+    )  # fmt: skip

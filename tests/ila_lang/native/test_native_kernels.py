@@ -304,7 +304,9 @@ def test_columns_of_a_wrong_form_are_refused() -> None:
         np.ma.array([1, 9], mask=[0, 1]),
     ]
     for column in map(np.asanyarray, numbers):
-        assert refused({"kind": column}) == "Column kind must have integers that fit in 2 bits unsigned, all of them"
+        assert refused({"kind": column}).startswith(
+            "Column kind must have integers that fit in 2 bits unsigned, all of them, not "
+        )
     with pytest.raises(CommandError, match="Input kind of a must be below 4, not 4"):
         Simulator(ila).step({"kind": 4})
 

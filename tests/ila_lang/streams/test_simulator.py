@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 import ila_lang as il
 from ila_lang import BOOL, CommandError, CommandStream, Ila, Kernel, Machine, Simulator, bv, concat, const
+from ila_lang.errors import InputError
 from tests.ila_lang.oracle import COUNT, DST, SCALE, SRC, kernels, words
 
 
@@ -129,6 +131,65 @@ def test_kernels_started_by_commands(kernel: Kernel, src: Any, dst: Any, turns: 
 def test_columns_of_different_lengths_are_refused() -> None:
     with pytest.raises(ValueError, match=r"one length, not \{'a': 1, 'b': 2\}"):
         CommandStream({"a": np.zeros(1, np.int64), "b": np.zeros(2, np.int64)})
+
+
+FORM = "must be an array of NumPy with a number, or a row of bytes, for each command, not"
+MISFITS: dict[str, tuple[Any, str]] = {
+    "a list": ([1, 0], f"Column kind {FORM} [1, 0]"),
+    "a number": (np.array(1), f"Column kind {FORM} array(1)"),
+    "durations": (
+        np.array([1], "m8[s]"),
+        "Column kind must have integers that fit in 1 bits unsigned, all of them, not array([1], "
+        "dtype='timedelta64[s]')",
+    ),
+}
+
+
+@pytest.mark.parametrize(("column", "message"), MISFITS.values(), ids=MISFITS)
+def test_columns_that_are_none_are_refused(column: Any, message: str) -> None:
+    assert refusal(lambda: Simulator(counter()).execute(CommandStream({"kind": column}))) == message
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [("kind", 2, "2"), ("kind", 1.0, "1.0"), ("kind", -1, "-1"), ("kind", 1 << 70, f"{1 << 70}"), ("row", -1, "-1")],
+)
+def test_values_that_an_input_cannot_have_are_refused(name: str, value: Any, shown: str) -> None:
+    bits = {"kind": 1, "row": 100}[name]
+    assert refusal(lambda: CommandStream.of(counter(), [{}, {name: value}])) == (
+        f"{name} of command 1 must be an integer of {bits} bits without sign, not {shown}"
+    )
+    commands: Any = [{"kind": np.True_}, 3]
+    assert CommandStream.of(counter(), commands[:1]).command(0) == {"kind": 1, "row": 0}
+    assert refusal(lambda: CommandStream.of(counter(), commands)) == ("Command 1 must have numbers by input, not be 3")
+
+
+def test_what_is_no_state_cannot_be_watched() -> None:
+    stream = CommandStream.of(counter(), [{"kind": 0}])
+    assert Simulator(counter()).execute(stream, ["n"]) == {"n": [(0, 1)]}
+    for name in ("m", "words"):
+        assert refusal(lambda name=name: Simulator(counter()).execute(stream, [name])) == (
+            f"watch must name states of counter that are no memories, not '{name}'"
+        )
+    commands: Any = [{"kind": 0}]
+    assert refusal(lambda: Simulator(counter()).execute(commands)) == (
+        "Commands must be a CommandStream, as CommandStream.of makes, not [{'kind': 0}]"
+    )
+
+
+def counter() -> Ila:
+    ila = Ila("counter")
+    kind, n, words = ila.input("kind", 1), ila.state("n", 8, 0), ila.memory("words", 4, 8, 0)
+    row = ila.input("row", 100)
+    ila.instruction("one").set_decode(kind == 0).update(n, n + 1)
+    ila.instruction("two").set_decode(kind == 1).update(words, words.store(row[3:0], n))
+    return ila
+
+
+def refusal(attempt: Callable[[], object]) -> str:
+    with pytest.raises(InputError) as error:
+        attempt()
+    return str(error.value)
 
 
 def test_a_model_that_changes_is_compiled_again() -> None:

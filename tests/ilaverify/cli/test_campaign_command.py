@@ -285,6 +285,7 @@ def test_a_corrupt_example_is_refused(tmp_path: Path, changes: dict[str, Any], m
         ),
         (b"[]", "schema must be 'ilaverify-example-1', not 'list'; give a file that -o wrote"),
         (b"[" * 100000, "an example must be flat JSON, not nested beyond reading"),
+        (b'{"seed": 1, "seed": 2}', "an object must have a key once, not 'seed' twice; remove one"),
     ],
 )
 def test_a_file_that_is_no_example_is_refused(tmp_path: Path, content: bytes, message: str) -> None:

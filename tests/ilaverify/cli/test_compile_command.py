@@ -810,7 +810,7 @@ def test_a_bound_beside_numbers_that_were_cut_is_that_on_the_inputs_as_given(
         "       on the operands as they were given, "
         f"the error is {error:.3g}, and there is the bound {bound:.3g}, declared\n"
     ) in out
-    assert "\n1 of 2 operators are within their bounds, computed here" in out
+    assert "\n1 of 2 operators is within its bound, computed here" in out
 
 
 def test_numbers_that_were_cut_when_the_model_was_compiled_are_told(

@@ -130,11 +130,16 @@ def ilaverify_digest(text: str) -> str:
 
 def test_a_counterexample_replays_and_a_changed_one_does_not(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source, target = write("a.mlir", function("f", ADD)), write("b.mlir", function("f", SUBTRACT))
-    assert tv(capsys, source, target, "-o", "out")[0] == 1
+    assert tv(capsys, source, target, "-o", "out", "--buffers-apart")[0] == 1
     [path] = Path("out").glob("*.counterexample-data.json")
     code, out = checked(capsys, str(path))
     assert code == 0
     assert "the sides differ, replayed" in out
+    digests = [ilaverify_digest(Path(name).read_text(encoding="utf-8"))[:16] for name in (source, target)]
+    assert (
+        f"it is of @f of source SHA-256 {digests[0]} and target SHA-256 {digests[1]}; the reading is: arguments that "
+        "are buffers are blocks of their own\n"
+    ) in out
     content = json.loads(path.read_text(encoding="utf-8"))
     content["pair"]["target"] = content["pair"]["source"]
     path.write_text(json.dumps(content), encoding="utf-8")
@@ -162,7 +167,7 @@ def test_functions_that_differ_in_type_or_are_gone_are_unknown(
     assert rows.keys() == {"f", "g"}
     assert rows["f"]["reason"] == (
         "functions must have one signature to be compared; @f is (i32, i32) -> i32 in the source, and @f "
-        "(f32, f32) -> f32 in the target"
+        "(f32, f32) -> f32 in the target; let the pass keep signatures, as docs/how-to/mlir.md says of bufferization"
     )
     assert rows["g"]["reason"] == "both programs must have one function @g with a body; the target has none"
 
@@ -202,7 +207,9 @@ def test_reports(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "region": {"startLine": 6},
     }
     assert "**bad**: REFUTED, expected PROVED" in Path("m.md").read_text(encoding="utf-8")
-    assert "bad" in Path("h.html").read_text(encoding="utf-8")
+    page = Path("h.html").read_text(encoding="utf-8")
+    assert "bad" in page and "May a function of an MLIR program take the place of another one" in page
+    assert not re.search("driver|accelerator", page[page.index("<body>") :])
 
 
 BAD_USAGE = {
@@ -294,7 +301,7 @@ def test_a_pass_that_fails_leaves_the_steps_before_it(
     code, rows = claims(capsys, write("m.mlir", function("f", ADD)), "--mlir-opt", fake, "--passes", "swap,fails,swap")
     assert code == 2
     assert {name: row["status"] for name, row in rows.items()} == {"m.2-fails": "ERROR", "m.1-swap.f": "PROVED"}
-    assert rows["m.2-fails"]["reason"] == f"the pass fails must give a program: 2:1: {fake}: this pass fails"
+    assert rows["m.2-fails"]["reason"] == f"the pass fails must give a program: m.mlir:2:1: {fake}: this pass fails"
 
 
 def test_passes_that_change_nothing_prove_nothing(folder: Path, fake: str, capsys: pytest.CaptureFixture[str]) -> None:

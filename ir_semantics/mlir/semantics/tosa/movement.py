@@ -10,7 +10,7 @@ from ir_semantics.elements.terms import Term, integer_value, literal, number
 from ir_semantics.mlir import ir
 from ir_semantics.mlir.semantics.constants import elements_of
 from ir_semantics.mlir.semantics.linalg import transposed
-from ir_semantics.mlir.semantics.program import Call, MeaningOfValue, Operator
+from ir_semantics.mlir.semantics.program import MOST_LISTED, Call, MeaningOfValue, Operator
 from ir_semantics.mlir.semantics.tensor import concatenated, identity, new_subscripts, product_of, reshaped
 from ir_semantics.mlir.semantics.values import Element, Tensor, chosen, defined, zero
 from ir_semantics.scalars.formats import INTEGERS
@@ -27,6 +27,8 @@ def numbers_of(call: Call, attribute: str, operand: int) -> list[int]:
     tensor = call.tensor(operand)
     sizes = [integer_value(n) for n in tensor.shape]
     known = [n for n in sizes if n is not None]
+    if known and known[0] > MOST_LISTED:
+        raise call.wrong(f"{attribute} must list at most {MOST_LISTED} numbers")
     places = [(i,) for i in range(known[0])] if len(known) == 1 else [(i, j) for i in range(known[0]) for j in (0, 1)]
     values = [literal(tensor.at(tuple(map(number, at))).value) for at in places]
     if any(v is None for v in values):
@@ -148,9 +150,9 @@ def _const_shape(call: Call) -> Sequence[MeaningOfValue]:
     value = call.attribute("values", "value")
     if not isinstance(value, ir.DenseElements):
         raise call.wrong("a shape must be a list of numbers")
-    numbers = value.integers()
-    count = ir.number_of_elements(value.type.shape)
-    sizes = numbers * count if value.is_splat else numbers
+    sizes = value.all_integers(MOST_LISTED)
+    if sizes is None:
+        raise call.wrong(f"a shape must list at most {MOST_LISTED} numbers")
 
     def element(at: tuple[Term, ...]) -> Element:
         place = integer_value(at[0])
@@ -158,7 +160,7 @@ def _const_shape(call: Call) -> Sequence[MeaningOfValue]:
             raise call.fail("a shape is read at an unknown place")
         return defined(number(sizes[place]))
 
-    return [Tensor(INTEGERS, (number(count),), element)]
+    return [Tensor(INTEGERS, (number(len(sizes)),), element)]
 
 
 OPERATORS: Mapping[str, Operator] = {
