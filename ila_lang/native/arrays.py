@@ -113,8 +113,8 @@ class Tensor(Memory):
 def own_words(name: str, sort: MemSort, words: object, written: bool) -> Words:
     """A copy of a host's array in the form of :func:`new_words`; ValueError where it does not fit its memory."""
     rows = sort.data_width > 64
-    is_array = isinstance(words, np.ndarray) and words.ndim == (2 if rows else 1)
-    if not is_array or not (words.dtype == np.uint8 if rows else words.dtype.kind in "iu"):
+    kinds = ("u1",) if rows else ("i", "u")
+    if not isinstance(words, np.ndarray) or words.ndim != 1 + rows or not words.dtype.str[1:].startswith(kinds):
         kind = f"rows of {bytes_of(sort.data_width)} bytes" if rows else "a one-dimensional array of integers"
         raise ValueError(f"Memory {name} must be {kind}")
     if hasattr(words, "mask") or (written and not words.flags.writeable):
