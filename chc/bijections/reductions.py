@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import product
 from math import prod
 
 from ir_semantics.elements.bags import Family, Operator, absorbed, by_choices, families, operator_of, without_common
 from ir_semantics.elements.binders import outside_binders, rebuilt
 from ir_semantics.elements.terms import Term, integer_value
 
-from .pieces import COMMUTATIVE, Piece, pieces
-from .theorem import Goal, goals
+from .matching import matched
+from .pieces import COMMUTATIVE
+from .theorem import Goal
 
 FEW = 64
 """Bags of at most so many summands are written out first."""
-MOST_FAMILIES = 12
-"""Bags of more families are compared by what they have in common alone."""
 
 Follows = Callable[[Goal, Sequence[Term]], bool]
 """Whether a goal follows from its own hypotheses and further ones."""
@@ -71,41 +69,19 @@ class Reductions:
             return True
         if not any(f.ranges for bag in bags for f in bag) and operator.kind.family != "float":
             return False  # without folds it is for solvers, which know more of words
+
+        def follows(goal: Goal) -> bool:
+            return self.follows(goal, hypotheses)
+
         for _ in range(3):
             rest = without_common(*bags)
-            if self._matched(*rest, hypotheses):
+            if matched(*rest, follows):
                 return True
             split = [[f for b in bag for f in by_choices(b) if f.summand is not operator.unit] for bag in rest]
             if [list(map(id, b)) for b in split] == [list(map(id, b)) for b in rest]:
                 break
             bags = split[0], split[1]
-        return self._matched(*without_common(*map(_written, bags)), hypotheses)
-
-    def _matched(self, one: Sequence[Family], other: Sequence[Family], hypotheses: Sequence[Term]) -> bool:
-        """Whether families are proved to be the same bag: pairs first, then by pieces of several."""
-        if len(one) > MOST_FAMILIES or len(other) > MOST_FAMILIES:
-            return False
-        left, right = [], list(other)
-        for a in one:
-            partner = next(
-                (b for b in right if any(self.proved([a], [b], [p], hypotheses) for p in pieces(a, b))), None
-            )
-            if partner is None:
-                left.append(a)
-            else:
-                right = [b for b in right if b is not partner]
-        if not left and not right:
-            return True
-        if len(left) == len(right) == 1:
-            return False
-        guesses = (next(pieces(a, b), None) for a, b in product(left, right))
-        return self.proved(left, right, [p for p in guesses if p is not None], hypotheses)
-
-    def proved(
-        self, one: Sequence[Family], other: Sequence[Family], guess: Sequence[Piece], hypotheses: Sequence[Term]
-    ) -> bool:
-        """Whether pieces are proved to make two bags one."""
-        return all(self.follows(goal, hypotheses) for goal in goals(one, other, guess))
+        return matched(*without_common(*map(_written, bags)), follows)
 
 
 def _count(bag: Sequence[Family]) -> int:

@@ -1,13 +1,14 @@
 """Variables as functions of others, from equations between subscripts: a guess, which may be wrong.
 
 Equations are linear in the unknowns and in quotients that they stand in.  One that has several unknowns is read as a
-number in mixed radix: ``a*T + b = v`` gives ``b = v mod T`` and ``a = v div T``.
+number in mixed radix: ``a*T + b = v`` gives ``b = v mod T`` and ``a = v div T``.  Where b stays below T, as in every
+second block, that is said of the values that have such a b.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import permutations
+from itertools import permutations, product
 
 from ir_semantics.tensors.index import ZERO, Atom, Index, Quotient, index_of
 
@@ -79,12 +80,11 @@ def _solution(equation: Index, names: set[str], extents: Mapping[str, Index]) ->
     if not all(isinstance(a, str) for a in coefficients) or len(coefficients) > MOST_DIGITS:
         return None
     known = {a: f for a, f in coefficients.items() if isinstance(a, str)}
-    for signs in ((1,), (1, -1)):
-        for sign in (1, -1):
-            for order in permutations(known):
-                digits = _digits([(a, known[a] * sign, extents[a]) for a in order], rest * -sign, signs)
-                if digits is not None:
-                    return digits
+    for gaps, signs, sign in product((False, True), ((1,), (1, -1)), (1, -1)):
+        for order in permutations(known):
+            digits = _digits([(a, known[a] * sign, extents[a]) for a in order], rest * -sign, signs, gaps)
+            if digits is not None:
+                return digits
     return None
 
 
@@ -100,11 +100,12 @@ def _eliminated(equation: Index, names: set[str]) -> dict[Atom, Index] | None:
 
 
 def _digits(
-    weighted: Sequence[tuple[str, Index, Index]], total: Index, signs: Sequence[int]
+    weighted: Sequence[tuple[str, Index, Index]], total: Index, signs: Sequence[int], gaps: bool
 ) -> dict[Atom, Index] | None:
     """The digits of a total, of which the first has the least weight; None where weights are none of a number's.
 
-    A digit with a negative weight, where ``signs`` has -1, counts downwards.
+    A digit with a negative weight, where ``signs`` has -1, counts downwards.  With ``gaps`` digits need not reach the
+    next one's weight.
     """
     scale = None
     scales: list[Index] = []
@@ -112,7 +113,7 @@ def _digits(
         for up in (factor * sign for sign in signs):
             if scale is None and up.constant is not None and up.constant > 0:
                 break
-            if scale is not None and up == scale:
+            if scale is not None and (up == scale or (gaps and _is_multiple(up, scale))):
                 break
         else:
             return None
@@ -124,9 +125,17 @@ def _digits(
     for k, (name, factor, extent) in enumerate(weighted):
         value = total // scales[k]
         if k + 1 < len(weighted):
-            value = value % extent
+            value = value % (scales[k + 1] // scales[k])
         values[name] = value if scales[k] == factor else extent - 1 - value
     return values
+
+
+def _is_multiple(weight: Index, scale: Index) -> bool:
+    """Whether a weight is a number of times another one."""
+    if scale.constant == 0:
+        return False
+    factor = (weight // scale).constant
+    return factor is not None and factor > 1 and scale * factor == weight
 
 
 def _replaced(value: Index, atom: Atom, by: Index) -> Index:

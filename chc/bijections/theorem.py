@@ -25,12 +25,17 @@ from .pieces import Piece
 
 @dataclass(frozen=True)
 class Goal:
-    """What must follow from hypotheses; ``places`` are tuples at which conditions of every tuple matter."""
+    """What must follow from hypotheses; ``places`` are tuples at which conditions of every tuple matter.
+
+    The first of them are the variables that it is about.  With ``piece`` the goal is that this piece's summands are the
+    same.
+    """
 
     meaning: str
     hypotheses: tuple[Term, ...]
     goal: Term
     places: tuple[tuple[Term, ...], ...]
+    piece: Piece | None = None
 
 
 def goals(one: Sequence[Family], other: Sequence[Family], pieces: Sequence[Piece]) -> Iterator[Goal]:
@@ -53,7 +58,7 @@ def goals(one: Sequence[Family], other: Sequence[Family], pieces: Sequence[Piece
         image = piece.other.at(piece.forwards, piece.other.summand)
         known = (piece.one.domain, piece.condition()) if len(pieces) > 1 else (piece.one.domain,)
         places = piece.one.variables, piece.forwards
-        yield Goal("summands are the same", known, same(piece.one.summand, image), places)
+        yield Goal("summands are the same", known, same(piece.one.summand, image), places, piece)
 
 
 def _partition(family: Family, conditions: Sequence[Term]) -> Iterator[Goal]:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import product
 from math import prod
 
+from chc.bijections.matching import proved
 from chc.bijections.pieces import pieces
 from chc.bijections.reductions import Reductions
 from chc.bijections.theorem import Goal
@@ -155,14 +157,15 @@ class Prover:
     # -- reductions whose order is free ------------------------------------------------------------------------
 
     def _reductions(self, meaning: str, at: Sequence[Sequence[Term]]) -> Reductions:
-        def follows(goal: Goal, hypotheses: Sequence[Term]) -> bool:
-            text, known = f"{meaning}: {goal.meaning}", [*hypotheses, *goal.hypotheses]
-            of_indices = not _has_data(goal.goal) and not is_true(goal.goal)  # most need no other hypotheses
-            if of_indices and self._answer(text, goal.hypotheses, goal.goal, {}, Interpretation.UNINTERPRETED):
-                return True
-            return self.follows(text, known, goal.goal, [*at, *goal.places], COARSE)
+        return Reductions(partial(self._goal, meaning, at), self._is_free, self._equal)
 
-        return Reductions(follows, self._is_free, self._equal)
+    def _goal(self, meaning: str, at: Sequence[Sequence[Term]], goal: Goal, hypotheses: Sequence[Term]) -> bool:
+        """Whether something follows that makes of a guess a proof."""
+        text, known = f"{meaning}: {goal.meaning}", [*hypotheses, *goal.hypotheses]
+        of_indices = not _has_data(goal.goal) and not is_true(goal.goal)  # most need no other hypotheses
+        if of_indices and self._answer(text, goal.hypotheses, goal.goal, {}, Interpretation.UNINTERPRETED):
+            return True
+        return self.follows(text, known, goal.goal, [*at, *goal.places], COARSE)
 
     def _is_free(self, operator: Operator) -> bool:
         """Whether an operator is associative and commutative on all values, or taken to be."""
@@ -261,8 +264,11 @@ class Prover:
         first = Family(tuple(zip(one.variables, one.extents, strict=True)), truth(True), one.step)
         ranges = tuple(zip(other.variables, other.extents, strict=True))
         second = Family(ranges, truth(True), other.after(one.accumulator, other.variables))
-        reductions = self._reductions(meaning, at)
-        if not any(reductions.proved([first], [second], [p], hypotheses) for p in pieces(first, second)):
+
+        def follows(goal: Goal) -> bool:
+            return self._goal(meaning, at, goal, hypotheses)
+
+        if not any(proved([first], [second], [p], follows) for p in pieces(first, second)):
             return False
         there = [fresh("there", v.kind) for v in one.variables]
         swapped = same(one.after(one.step, there), one.after(one.after(one.accumulator, there), one.variables))

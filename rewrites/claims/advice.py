@@ -74,9 +74,12 @@ ADVICE: tuple[tuple[str, str], ...] = (
     ),
     (
         r"do not correspond: they run|folds .* loops where the IR folds|registers of different sorts"
-        r"|is no single register|written by others while|no value of the IR corresponds|does not read the element",
+        r"|is no single register|written by others while|no value of the IR corresponds|does not read the element"
+        r"|in any order|sums where the IR has|whose order is not free|the step of a fold"
+        r"|an? (index|condition on indices)\b",
         "let the IR's loops run as the device's do, with equal extents over the whole size domain and registers of the "
-        "same widths; a mask is a register that is too narrow",
+        "same widths; a mask is a register that is too narrow; sums in another order must read the same elements of "
+        "inputs, each as often",
     ),
     (
         r"not shown to be injective",
@@ -107,8 +110,8 @@ ADVICE: tuple[tuple[str, str], ...] = (
     ),
     (
         r"use --method (bmc|chc)|differ on values that were tried|of a sum|uninterpreted, .*bit by bit",
-        "sums by one commutative, associative operator on all bits are declared in `sums`; --method bmc and chc keep "
-        "the order of sums",
+        "sums by one commutative, associative operator on all bits are declared in `sums`; --method bmc keeps their "
+        "order, and chc where it must",
     ),
 )
 """Patterns that are searched in the reason of an UNKNOWN, each with what helps; the first one that is found counts."""

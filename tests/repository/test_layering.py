@@ -39,7 +39,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "ir_semantics.tensors": {"ir_semantics.scalars"},
     "ir_semantics.graph": {"ir_semantics.scalars", "ir_semantics.tensors"},
     "ir_semantics.onnx": {"ir_semantics.graph", "ir_semantics.scalars"},
-    "chc.mapping": set(),
+    "chc.mapping": {"chc.bijections"},
     "chc.tensor_rules": set(),
     "chc.mapping.arithmetic": set(),
     "chc.mapping.program": set(),

@@ -306,9 +306,9 @@ def _onefold_of(side: ReachingDefinitions, name: str, write: Write, value: Expr,
     schedule = side.schedule
     added = schedule.folds[result]
     terms = (value, *added.step, *added.initial)
-    if not _is_one_sum(schedule, write, added) or not _one_moment(
-        schedule, added.here, write, schedule.sources(*terms)
-    ):
+    if value.sort != result.sort or not _is_one_sum(schedule, write, added):
+        return False
+    if not _one_moment(schedule, added.here, write, schedule.sources(*terms)):
         return False
     (carried,), (step,), (start,) = added.registers, added.step, added.initial
     anything = fresh("any.sum", result.sort)

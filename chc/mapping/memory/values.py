@@ -69,6 +69,11 @@ class FoldUse:
             return ((loops[0][0], self.blocks[0]),)
         return loops if self.part is None else ((loops[0][0], self.part[1]), *loops[1:])
 
+    def shifted(self, at: Iteration) -> Iteration:
+        """Counters of the whole fold for counters that begin at 0."""
+        counter = self.fold.loops[0][0]
+        return at if self.part is None else {**at, counter: resize(at[counter], 32) + resize(self.part[0], 32)}
+
     @property
     def count(self) -> int:
         """The number of iterations, where all extents are literals; otherwise 0."""
@@ -439,8 +444,6 @@ class Values:
         for register in registers:
             if register.op == "var":
                 self.symbols.setdefault(register, context)
-        own = set(use.fold.here.counters)  # a fold in memory has loops of the write itself
-        inner = (*use.inner, *(loop for loop in use.fold.loops if loop[0] not in own))
         counter = use.fold.loops[0][0]
         if use.blocks is not None:
             begin, length = at[counter] * resize(use.blocks[1], 32), use.blocks[1]
@@ -449,10 +452,14 @@ class Values:
             block = replace(use, initial=registers, symbols=symbols, context=context, part=(begin, length), blocks=None)
             self._use(block)
             return block.symbols
-        if use.part is not None:
-            at = {**at, counter: resize(at[counter], 32) + resize(use.part[0], 32)}
-        everywhere = {**use.at, **at}
         if use.cycle is not None:
-            return (self._turn(context, use.cycle, everywhere, *registers),)
-        carried = {**use.carried, **dict(zip(use.fold.registers, registers, strict=True))}
-        return tuple(self.term(context, use.fold.here, everywhere, inner, t, carried) for t in use.fold.step)
+            return (self._turn(context, use.cycle, {**use.at, **use.shifted(at)}, *registers),)
+        carried = dict(zip(use.fold.registers, registers, strict=True))
+        return tuple(self.in_step(use, context, t, at, carried) for t in use.fold.step)
+
+    def in_step(self, use: FoldUse, context: Context, term: Expr, at: Iteration, carried: Iteration = _NOTHING) -> Expr:
+        """A part of a fold's step at one iteration; ``carried`` gives what its registers hold, where it has them."""
+        own = set(use.fold.here.counters)  # a fold in memory has loops of the write itself
+        inner = (*use.inner, *(loop for loop in use.fold.loops if loop[0] not in own))
+        everywhere = {**use.at, **use.shifted(at)}
+        return self.term(context, use.fold.here, everywhere, inner, term, {**use.carried, **carried})

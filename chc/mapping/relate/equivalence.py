@@ -16,7 +16,7 @@ from chc.mapping.arithmetic.exact import equal, less, product, total
 from chc.mapping.horn.align import AlignedLevel, align
 from chc.mapping.horn.names import index_text
 from chc.mapping.horn.systems import LOCK_STEP, Nest, Track
-from chc.mapping.memory.cases import in_cases
+from chc.mapping.memory.cases import Split, in_cases
 from chc.mapping.memory.contexts import Context
 from chc.mapping.memory.layout import Reader, narrow
 from chc.mapping.memory.unrolled import Cycle
@@ -32,6 +32,7 @@ from smt_encodings.discharge import NotDischarged
 from smt_encodings.environment import fresh, plain
 from smt_encodings.values import differ, differing_values, falsifying, lemma_instances
 
+from .any_order import AnyOrder
 from .induction import Goals
 from .iterations import Iterations
 from .scattered_reduction import Sides, holds_fold
@@ -52,6 +53,7 @@ class Equivalence:
     ir: Values
     goals: Goals
     iterations: Iterations = field(init=False)
+    any_order: AnyOrder = field(init=False)
     _equal: list[tuple[Context, tuple[Expr, ...]]] = field(default_factory=list)
     """Symbols of both sides that were proved equal, each time with the context in which they are, whose last one may
     stand for all; a symbol alone is any value."""
@@ -59,11 +61,11 @@ class Equivalence:
 
     def __post_init__(self) -> None:
         self.iterations = Iterations(self.proof.mapping)
+        self.any_order = AnyOrder(self.proof, self.device, self.ir, self.values)
 
     def values(self, context: Context, name: str, left: Expr, right: Expr) -> None:
         """Proves that a value of the device is the value of the IR; both belong to ``context``."""
-        left, right = self._unrolled(left, right)
-        self._pair_folds(context, left, right)
+        left, right = self._folded(context, name, left, right)
         left = self._chosen_cells(left, right)
         unpaired = self._pair_sources(context, left, right)
         self._pair_earlier(context, left, right)
@@ -226,6 +228,25 @@ class Equivalence:
                 raise Unsupported(f"no value of the IR corresponds to what {definition.write.label} stored earlier")
 
     # -- folds --------------------------------------------------------------------------------------
+
+    def _folded(self, context: Context, name: str, left: Expr, right: Expr) -> tuple[Expr, Expr]:
+        """Both values, with folds that are equal in lock-step or sums that are equal in any order."""
+        nests, known = len(self.proof.levels.nests), len(self._equal)
+        one, other = self._unrolled(left, right)
+        try:
+            self._pair_folds(context, one, other)
+        except Split:
+            raise
+        except Unsupported as problem:
+            del self.proof.levels.nests[nests:], self._equal[known:]  # what was for lock-step alone
+            try:
+                one, other, totals = self.any_order.shared(context, name, left, right)
+            except Split:
+                raise
+            except Unsupported as reason:
+                raise Unsupported(f"{problem}; in any order, {reason}") from problem
+            self._equal += [(context, (t,)) for t in totals]
+        return one, other
 
     def _unrolled(self, left: Expr, right: Expr) -> tuple[Expr, Expr]:
         """Both values, with few literal iterations of a fold written out where one side has folds and the other none.

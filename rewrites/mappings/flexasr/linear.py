@@ -103,7 +103,7 @@ def linear_mapping(
     """The mapping ``flexasr_linear``, with ``activation`` None, "relu", "sigmoid" or "tanh" after it.
 
     ``options`` select another reading of the hardware, and ``order`` that of the IR's sums.  The processing elements
-    sum from the first feature to the last, so in another order only methods that reorder sums prove the mapping.
+    sum from the first feature to the last.
     """
     function = ACTIVATIONS[activation]
     functions = [adpfloat_mul, pe_shift, pe_add_bias, pe_saturate, fixed_to_adpfloat, *([function] if function else [])]

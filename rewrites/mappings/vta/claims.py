@@ -42,9 +42,8 @@ CLAIMS: Final = (
     GEMM,
     MappingClaim(
         "vta_dense_backward",
-        "a dense layer of bytes on VTA that the IR sums from the last feature to the first, at one shape",
+        "a dense layer of bytes on VTA that the IR sums from the last feature to the first",
         partial(dense_mapping, order=Order.BACKWARD),
-        shape=(1, 32, 16),
     ),
 )
 """All of them."""

@@ -56,6 +56,15 @@ def test_a_place_is_found_from_its_digits(sizes: list[int], is_reversed: bool) -
         assert values["i"].value(here) == i
 
 
+def test_digits_with_gaps_are_those_of_the_values_that_have_such_digits() -> None:
+    place = 8 * size("a") + size("b") + 4
+    values = solved([size("i") - place], {"a": size("n"), "b": index(4)}, {"i": 8 * size("n")})
+    for a, b in product(range(3), range(4)):
+        here = {"n": 3, "a": a, "b": b, "i": place.value({"a": a, "b": b})}
+        assert (values["a"].value(here), values["b"].value(here)) == (a, b)
+    assert solved([size("i") - 8 * size("a") - 3 * size("b")], {"a": size("n"), "b": index(4)}, {"i": size("n")}) == {}
+
+
 def test_what_equations_leave_open_is_left_out() -> None:
     a, b, i = size("a"), size("b"), size("i")
     assert solved([i - a - b], {"a": index(3), "b": index(3)}, {"i": index(5)}) == {}

@@ -7,12 +7,31 @@ array, and accumulators.  ``a``, ``b`` and ``c`` are row-major matrices of the h
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from functools import partial
+from random import Random
 
-from ila_lang import BOOL, Expr, Fragment, Function, Ila, Kernel, bv, concat, const, ite, mem, true, var
-from ila_lang.mapping import TensorMapping
+from ila_lang import (
+    BOOL,
+    Expr,
+    Fragment,
+    Function,
+    Ila,
+    Kernel,
+    Machine,
+    Memory,
+    MemSort,
+    bv,
+    concat,
+    const,
+    ite,
+    mem,
+    run_fragment,
+    true,
+    var,
+)
+from ila_lang.mapping import Reduction, TensorMapping
 
 M, N, K = (var(name, bv(32)) for name in ("m", "n", "k"))
 PARAMETERS = {"m": M, "n": N, "k": K}
@@ -33,8 +52,16 @@ def element(tile: Expr, row: Expr, column: Expr) -> Expr:
     return concat(tile[9:0], row[1:0], column[1:0])
 
 
-def device(*, ignores_accumulate: bool = False) -> Ila:
-    """The accelerator."""
+Add = Callable[[Expr, Expr], Expr]
+Part = Callable[[Kernel], None]
+Parts = Callable[[Ila], Part]
+"""What an instruction does, for a device with its states."""
+
+
+def device(
+    *, ignores_accumulate: bool = False, others: Mapping[str, Parts] | None = None, add: Add | None = None
+) -> Ila:
+    """The accelerator; ``others`` are further instructions, which get the next operations, ``add`` its adder."""
     ila = Ila("tiles")
     run, op = ila.input("run", BOOL), ila.input("op", 4)
     at, data = ila.input("at", 14), ila.input("data", 8)
@@ -60,13 +87,16 @@ def device(*, ignores_accumulate: bool = False) -> Ila:
             with kernel.loop("x", four) as x:
                 left = kernel.load("left", spad_a, element(regs["a"], r, x))
                 right = kernel.load("right", weights, concat(x[1:0], c[1:0]))
-                kernel.assign(total, total + multiply(left, right))
+                kernel.assign(total, (add or plus)(total, multiply(left, right)))
             kernel.store(acc, element(regs["c"], r, c), total)
 
     ila.instruction("mvin_a").set_decode(op == MVIN_A).update(spad_a, spad_a.store(at, data))
     ila.instruction("mvin_b").set_decode(op == MVIN_B).update(spad_b, spad_b.store(at, data))
     ila.instruction("read").set_decode(op == READ).update(out, acc.load(at))
+    further = others or {}
+    added = [(name, READ + 1 + k, (parts(ila),)) for k, (name, parts) in enumerate(further.items())]
     for name, code, parts in (
+        *added,
         ("preload", PRELOAD, (latch,)),
         ("compute", COMPUTE, (multiply_tiles,)),
         ("compute_preloaded", COMPUTE_PRELOADED, (latch, multiply_tiles)),
@@ -79,16 +109,16 @@ def device(*, ignores_accumulate: bool = False) -> Ila:
         for register, value in zip((*regs.values(), adds), (tile_a, tile_b, tile_c, accumulate), strict=True):
             instruction.update(register, value)
         instruction.start(kernel)
-    other = ila.instruction("other").set_decode(op > READ)
-    other.reserved = "there are seven operations"
+    other = ila.instruction("other").set_decode(op > READ + len(further))
+    other.reserved = "there are no other operations"
     return ila
 
 
 class Host:
     """Writes a host's program: loops, and commands to the device."""
 
-    def __init__(self) -> None:
-        self.kernel, self.ila = Kernel("host"), device()
+    def __init__(self, ila: Ila) -> None:
+        self.kernel, self.ila = Kernel("host"), ila
         self.names = 0
 
     def loop(self, extent: Expr, name: str = "t") -> AbstractContextManager[Expr]:
@@ -155,8 +185,13 @@ class Host:
             self.read(i * N + j, i, j)
 
 
-def ir() -> Fragment:
-    """c = a b, row by row."""
+def plus(a: Expr, b: Expr) -> Expr:
+    """The sum, which wraps around."""
+    return a + b
+
+
+def ir(add: Add = plus) -> Fragment:
+    """c = a b, row by row; ``add`` is what adds products up."""
     ila = Ila("ir_gemm")
     run = ila.input("run", BOOL)
     extents = {name: ila.state(f"{name}_reg", 32) for name in PARAMETERS}
@@ -168,7 +203,7 @@ def ir() -> Fragment:
         with kernel.loop("l", depth) as x:
             left = kernel.load("left", a, row * depth + x)
             right = kernel.load("right", b, x * columns + column)
-            kernel.assign(total, total + multiply(left, right))
+            kernel.assign(total, add(total, multiply(left, right)))
         kernel.store(c, row * columns + column, total)
     instruction = ila.instruction("go").set_decode(run)
     for name, register in extents.items():
@@ -180,17 +215,27 @@ def ir() -> Fragment:
     return Fragment("ir_gemm", ila, PARAMETERS, {}, program)
 
 
-def claim(program: Callable[[Host], None], *, least: int = 1, ila: Ila | None = None) -> TensorMapping:
-    """The claim that a program computes c = a b, for every number of tiles from ``least`` on."""
-    host = Host()
-    if ila is not None:
-        host.ila = ila
+def claim(
+    program: Callable[[Host], None],
+    *,
+    least: int = 1,
+    ila: Ila | None = None,
+    within: tuple[tuple[str, Expr], ...] = (),
+    abstract: bool = True,
+    add: Add = plus,
+    sums: tuple[Reduction, ...] = (),
+) -> TensorMapping:
+    """The claim that a program computes c = a b, for every number of tiles from ``least`` on ``within`` a domain.
+
+    Unless ``abstract``, products of elements are not left open.  The IR adds up by ``add``.
+    """
+    host = Host(device() if ila is None else ila)
     program(host)
     tensors = {tensor.name: tensor for tensor in (HOST_A, HOST_B, HOST_C)}
     row, in_row, column, in_column = (var(f"cell_{x}", bv(32)) for x in ("row", "r", "column", "c"))
     return TensorMapping(
         name="library_gemm",
-        ir=ir(),
+        ir=ir(add),
         device=Fragment("library_gemm", host.ila, PARAMETERS, tensors, host.kernel),
         parameters=PARAMETERS,
         domain=(
@@ -198,23 +243,78 @@ def claim(program: Callable[[Host], None], *, least: int = 1, ila: Ila | None = 
             ("m*k <= 1024 tiles", M * K <= TILES),
             ("k*n <= 1024 tiles", K * N <= TILES),
             ("m*n <= 1024 tiles", M * N <= TILES),
+            *within,
         ),
         rows=M << 2,
         columns=N << 2,
         inputs=(("a", "tensor_a"), ("b", "tensor_b")),
         output=("c", "tensor_c"),
         lemmas=(),
-        abstract=frozenset({multiply.name}),
+        abstract=frozenset({multiply.name} if abstract else ()),
         sizes_of=lambda m, n, k: {"m": m, "n": n, "k": k},
+        sums=sums,
         statement="the library's loops compute the product of two matrices",
         shape_names=("m", "n", "k"),
         # blocks of two and of four tiles, with and without rests
         sample_shapes=(
             *((1, 1, 1), (1, 2, 3), (2, 1, 2), (3, 2, 1), (2, 3, 4), (4, 3, 2), (3, 4, 5)),
             *((1, 2, 6), (2, 1, 7), (1, 2, 8), (1, 1, 9), (5, 1, 2), (6, 2, 1), (7, 1, 1)),
+            *(((2, 1, 4), (1, 3, 4), (3, 2, 8), (1, 2, 12)) if within else ()),
         ),
         shape_parameters=frozenset(PARAMETERS),
         cell=((row, M), (in_row, const(TILE, 32)), (column, N), (in_column, const(TILE, 32))),
         cell_column=(column << 2) + in_column,
         row_coordinates=2,
     )
+
+
+Pattern = Callable[[Host, str], None]
+Patterns = dict[str, tuple[Pattern, tuple[str, ...]]]
+"""Loop nests with their faults.  Without a fault a nest is right, and with each one runs show that it is wrong."""
+
+
+def noted(patterns: Patterns, *faults: str) -> Callable[[Pattern], Pattern]:
+    """Notes a pattern and its faults."""
+
+    def note(build: Pattern) -> Pattern:
+        patterns[build.__name__.replace("_", " ")] = build, faults
+        return build
+
+    return note
+
+
+def whether(fault: str, name: str, wrong: Expr, right: Expr) -> Expr:
+    """What the fault makes of an operand."""
+    return wrong if fault == name else right
+
+
+def differs(mapping: TensorMapping, sizes: dict[str, int], rounds: int = 4) -> bool:
+    """Whether concrete runs from random state show two different results."""
+    random = Random(1)
+    rows, columns = mapping.output_extents(sizes)
+
+    def noise(sort: MemSort) -> Memory:
+        words = range(min(600, 1 << sort.addr_width))
+        return Memory(contents={x: random.randrange(1 << sort.data_width) for x in words})
+
+    for _ in range(rounds):
+        inputs = [noise(mem(32, 8)) for _ in mapping.inputs]
+        results = []
+        for side, tensors, output in zip(
+            (mapping.device, mapping.ir), zip(*mapping.inputs, strict=True), mapping.output, strict=True
+        ):
+            machine = Machine(side.ila)
+            for name, state in side.ila.states.items():
+                if isinstance(state.sort, MemSort):
+                    machine.memories[name].update(noise(state.sort))
+                else:
+                    machine.values[name] = random.randrange(2 if state.sort == BOOL else 1 << state.width)
+            memories = {name: noise(tensor.sort) for name, tensor in side.tensors.items()}
+            for name, words in zip(tensors, inputs, strict=True):
+                (memories if name in memories else machine.memories)[name].update(words)
+            run_fragment(side, sizes, memories, machine)
+            final = (memories if output in memories else machine.memories)[output]
+            results.append([final[x] for x in range(rows * columns)])
+        if results[0] != results[1]:
+            return True
+    return False

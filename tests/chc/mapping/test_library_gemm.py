@@ -6,16 +6,13 @@ Each pattern is a function of a fault: without one it is right, and with each on
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from random import Random
 
 import pytest
 
 from chc.mapping.prove import prove
-from ila_lang import BOOL, Expr, Machine, Memory, MemSort, concat, const, ite, mem, run_fragment, true
-from ila_lang.mapping import TensorMapping
+from ila_lang import Expr, concat, const, ite, true
 from reports.binding import binding_problems
 from reports.certificate import certificate_of, semantics_of
 from rewrites.claims.subjects.mapping import MappingSubject
@@ -35,29 +32,18 @@ from tests.chc.mapping.library_gemm import (
     K,
     M,
     N,
+    Patterns,
     claim,
     device,
+    differs,
     element,
+    noted,
+    whether,
 )
 
 ZERO, NEVER = const(0, 32), ~true
-Pattern = Callable[[Host, str], None]
-PATTERNS: dict[str, tuple[Pattern, tuple[str, ...]]] = {}
-
-
-def pattern(*faults: str) -> Callable[[Pattern], Pattern]:
-    """Notes a pattern and its faults."""
-
-    def note(build: Pattern) -> Pattern:
-        PATTERNS[build.__name__.replace("_", " ")] = build, faults
-        return build
-
-    return note
-
-
-def whether(fault: str, name: str, wrong: Expr, right: Expr) -> Expr:
-    """What the fault makes of an operand."""
-    return wrong if fault == name else right
+PATTERNS: Patterns = {}
+pattern = partial(noted, PATTERNS)
 
 
 @pattern(
@@ -493,38 +479,6 @@ def writes_words_across_tiles(h: Host, fault: str) -> None:
         h.preload(k * N + j)
         h.compute(i * K + k, i * N + j, ~(k == 0))
     h.read_all()
-
-
-def differs(mapping: TensorMapping, sizes: dict[str, int], rounds: int = 4) -> bool:
-    """Whether concrete runs from random state show two different results."""
-    random = Random(1)
-    rows, columns = mapping.output_extents(sizes)
-
-    def noise(sort: MemSort) -> Memory:
-        words = range(min(600, 1 << sort.addr_width))
-        return Memory(contents={x: random.randrange(1 << sort.data_width) for x in words})
-
-    for _ in range(rounds):
-        inputs = [noise(mem(32, 8)) for _ in mapping.inputs]
-        results = []
-        for side, tensors, output in zip(
-            (mapping.device, mapping.ir), zip(*mapping.inputs, strict=True), mapping.output, strict=True
-        ):
-            machine = Machine(side.ila)
-            for name, state in side.ila.states.items():
-                if isinstance(state.sort, MemSort):
-                    machine.memories[name].update(noise(state.sort))
-                else:
-                    machine.values[name] = random.randrange(2 if state.sort == BOOL else 1 << state.width)
-            memories = {name: noise(tensor.sort) for name, tensor in side.tensors.items()}
-            for name, words in zip(tensors, inputs, strict=True):
-                (memories if name in memories else machine.memories)[name].update(words)
-            run_fragment(side, sizes, memories, machine)
-            final = (memories if output in memories else machine.memories)[output]
-            results.append([final[x] for x in range(rows * columns)])
-        if results[0] != results[1]:
-            return True
-    return False
 
 
 QUICK = {

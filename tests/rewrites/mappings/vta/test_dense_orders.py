@@ -7,12 +7,14 @@ from functools import partial
 import pytest
 
 import bmc.sums
+import chc.mapping.prove
 from bmc.counterexample import Counterexample, replays
 from ila_lang import const
 from ir_semantics.layers.dense import Order
 from rewrites.mappings.vta import dense as dense_module
 from rewrites.mappings.vta.dense import dense_mapping
 from smt_encodings.claims import Equality, Status
+from smt_encodings.discharge import Discharger
 from tests.rewrites.mappings.vta.faults import Change, faulty, given, left_out, twice
 
 SHAPE = (1, 32, 16)
@@ -50,6 +52,8 @@ FAULTS = {name: partial(faulty, BACKWARD, dense_module, changes) for name, chang
 def test_a_fault_is_refuted_by_a_run_that_replays(name: str) -> None:
     mapping = FAULTS[name]()
     assert bmc.sums.prove(mapping, SHAPE, search_seconds=0).status is Status.UNKNOWN
+    every_size = chc.mapping.prove.prove(mapping, discharger=Discharger(timeout=5.0), horn_timeout=3.0)
+    assert every_size.status is Status.UNKNOWN
     verdict = bmc.sums.prove(mapping, SHAPE)
     assert verdict.status is Status.REFUTED, verdict.reason
     found = verdict.details["counterexample"]

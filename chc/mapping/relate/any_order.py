@@ -1,0 +1,185 @@
+"""Sums of both sides that are equal in any order: a bijection between their index sets, for every size.
+
+Where an operator is associative and commutative on all bits, what it combines is a bag of summands
+(:mod:`chc.mapping.relate.summands`).  Which summand of the device is which one of the IR is guessed from the elements
+of input tensors that both read; :mod:`chc.bijections` says what makes of the guess a proof.  That summands are the same
+is a comparison of values like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+
+from chc.bijections.matching import matched
+from chc.bijections.theorem import Goal
+from chc.mapping.memory.cases import Split, in_cases
+from chc.mapping.memory.contexts import Context
+from chc.mapping.memory.values import Values
+from chc.mapping.proof import Proof
+from ila_lang import Expr, free_variables, postorder, resize, substitute, true
+from ir_semantics.elements.bags import Family
+from ir_semantics.elements.terms import Input, Term, function, new_terms, read, truth
+from ir_semantics.scalars.formats import INTEGERS, Format
+from smt_encodings.claims import Unsupported
+from smt_encodings.environment import fresh
+
+from .subscripts import Subscripts
+from .summands import Opened, Operator, Summands
+
+Compare = Callable[[Context, str, Expr, Expr], None]
+"""Proves that a value of the device is one of the IR."""
+
+
+@dataclass
+class AnyOrder:
+    """Proves that sums of both sides are equal."""
+
+    proof: Proof
+    device: Values
+    ir: Values
+    compare: Compare
+    opened: Opened = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.opened = Opened(self.proof)
+
+    def shared(self, context: Context, name: str, left: Expr, right: Expr) -> tuple[Expr, Expr, list[Expr]]:
+        """Two values of a context with symbols for sums that are proved to be equal, and these symbols.
+
+        Raises Unsupported where some sum of folds is not.
+        """
+        roots = [self.opened.roots(side, value) for side, value in ((self.device, left), (self.ir, right))]
+        if len(roots[0]) != len(roots[1]) or not roots[0]:
+            raise Unsupported(f"the device has {len(roots[0])} sums where the IR has {len(roots[1])}")
+        totals = []
+        for number, (a, b) in enumerate(zip(*roots, strict=True), 1):
+            operator = self.opened.operator(self.device, a)
+            if operator is None or operator is not self.opened.operator(self.ir, b) or a.sort != b.sort:
+                raise Unsupported("both sides fold by operators whose order is not free, or by different ones")
+            total = fresh("total.any_order", a.sort)
+            rest = self._total(context, f"{name}{', ' if name else ''}sum {number}", operator, (a, b))
+            left, right = (
+                substitute(value, {root: reduce(operator.reduction.operator, others, total)})
+                for value, root, others in zip((left, right), (a, b), rest, strict=True)
+            )
+            totals.append(total)
+        return left, right, totals
+
+    def _total(
+        self, context: Context, name: str, operator: Operator, roots: tuple[Expr, Expr]
+    ) -> tuple[list[Expr], list[Expr]]:
+        """What is left of sums beside the folds that are proved to be equal together, or beside all of their parts."""
+        sides = self.device, self.ir
+        parts = [self.opened.operands(root, operator) for root in roots]
+        folds = [
+            [o for o in of if any(n in side.folds for n in postorder([o]))]
+            for side, of in zip(sides, parts, strict=True)
+        ]
+        self.opened.require_free(operator)
+        for one, other in dict.fromkeys(((tuple(folds[0]), tuple(folds[1])), (tuple(parts[0]), tuple(parts[1])))):
+            if self._equal(context, name, operator, (one, other)):
+                rest = [[o for o in of if o not in set(kept)] for of, kept in zip(parts, (one, other), strict=True)]
+                return rest[0], rest[1]
+        raise Unsupported(f"{name} of the device is not found to be that of the IR, in any order")
+
+    def _equal(
+        self, context: Context, name: str, operator: Operator, terms: tuple[Sequence[Expr], Sequence[Expr]]
+    ) -> bool:
+        """Whether terms of both sides together are proved to be equal."""
+        with new_terms():
+            matching = _Matching(self, context, name, Subscripts())
+            bags = []
+            for side, of in zip((self.device, self.ir), terms, strict=True):
+                bags.append([matching.family(s) for s in self.opened.summands(side, context, of, operator)])
+            return matched(bags[0], bags[1], matching.follows)
+
+
+@dataclass
+class _Matching:
+    """Families of both sides' summands, and the questions about them."""
+
+    sums: AnyOrder
+    context: Context
+    name: str
+    subscripts: Subscripts
+    _summands: dict[int, Summands] = field(default_factory=dict)
+    """By the identities of their families, which are kept."""
+    _contexts: dict[tuple[Term, ...], Context] = field(default_factory=dict)
+    _families: list[Family] = field(default_factory=list)
+    _tensors: dict[Expr, Input] = field(default_factory=dict)
+    _count: int = 0
+
+    def __post_init__(self) -> None:
+        self._contexts[()] = self.context
+        mapping = self.sums.proof.mapping
+        for number, names in enumerate(mapping.inputs):
+            tensor = Input(f"input{number}", INTEGERS, ())
+            for side, of in zip((mapping.device, mapping.ir), names, strict=True):
+                self._tensors[side.tensor(of)] = tensor
+
+    def family(self, summands: Summands) -> Family:
+        """Summands as a family, whose subscripts tell how to lay it over others."""
+        context = summands.context
+        ranges = []
+        for counter, extent in summands.loops:
+            limit = self.subscripts.term(context, context.encoding.term(extent))
+            ranges.append((self.subscripts.variable(context, counter), limit))
+        value = self._somewhere(summands)
+        reads: dict[tuple[str, Term], Term] = {}
+        for variable in free_variables(value).values():
+            source = summands.side.sources.get(variable)
+            if source is not None and source.memory in self._tensors:
+                tensor = self._tensors[source.memory]
+                at = self.subscripts.term(source.context, source.reader.term(source.context))
+                reads[tensor.name, at] = read(tensor, [at])
+        ordered = [term for (name, _), term in sorted(reads.items(), key=lambda item: item[0][0])]
+        kind = Format("integer", (value.width, "unsigned", "wrap"))
+        family = Family(tuple(ranges), truth(True), function("summand", kind, *ordered))
+        self._families.append(family)
+        self._summands[id(family)] = summands
+        self._contexts[family.variables] = context
+        return family
+
+    def _somewhere(self, summands: Summands) -> Expr:
+        """A summand in its context, or in a case of it: to see what it reads."""
+        context = summands.context
+        while True:
+            try:
+                return summands.value(context, [c for c, _ in summands.loops])
+            except Split as split:
+                if split.context is not context:
+                    raise
+                context = context.where(split.conditions[0], f"{context.name}, a case")
+
+    def follows(self, goal: Goal) -> bool:
+        """Whether a goal is a theorem; then it is recorded."""
+        self._count += 1
+        name = f"{self.name}: {goal.meaning}, {self._count}"
+        if goal.piece is not None:
+            return self._same_summands(goal, name)
+        context = self._contexts[goal.places[0]]
+        claim = self.subscripts.condition(goal.goal)
+        if claim is true:
+            return True
+        if not all(v for (v,) in context.samples.evaluate([claim])) or not context.proves(claim):
+            return False
+        context.theorem("any order", name, claim, f"{goal.meaning}, in a sum of the device and one of the IR")
+        return True
+
+    def _same_summands(self, goal: Goal, name: str) -> bool:
+        piece = goal.piece
+        assert piece is not None
+        one, other = (self._summands[id(f)] for f in (piece.one, piece.other))
+        context = one.context
+        for condition in goal.hypotheses[1:]:
+            context = context.where(self.subscripts.condition(condition), name)
+        here: Sequence[Expr] = [c for c, _ in one.loops]
+        there = [resize(self.subscripts.index(t), 32) for t in piece.forwards]
+
+        def same(case: Context, case_name: str) -> None:
+            self.sums.compare(case, case_name, one.value(case, here), other.value(case, there))
+
+        in_cases(context, name, same)
+        return True

@@ -1,0 +1,332 @@
+"""What a value adds up, in whatever order: one *summand* for each iteration of some loops.
+
+A fold whose step combines its register with something else, by an operator whose order is free, is the combination of
+what it begins with and of that for each of its iterations: by induction over them.  Sums of sums are opened, in steps
+as well; what a fold in a step begins with must be nothing.
+
+A sum of integers that is cut to fewer bits is the sum of its summands that are cut, as it is modulo a power of two.
+One that is extended to more bits is the sum of its summands that are extended if it never leaves its width: if so many
+summands as there are at most, each as large as any is, still fit.  Both are obligations, the latter on all bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice, product
+
+import pysmt.shortcuts as smt
+
+from chc.mapping.arithmetic import exact
+from chc.mapping.memory.contexts import Context
+from chc.mapping.memory.layout import narrow
+from chc.mapping.memory.values import FoldUse, Values
+from chc.mapping.program.writes import Loops
+from chc.mapping.proof import Proof
+from ila_lang import Expr, Function, Sort, compile_terms, const, free_variables, postorder, resize, substitute
+from ila_lang.interpreter.compile import NoBodyError
+from ila_lang.language.expr import variables_of
+from ila_lang.mapping import Reduction
+from smt_encodings.bits import BitEncoding
+from smt_encodings.claims import Unsupported
+from smt_encodings.discharge import decide
+from smt_encodings.environment import fresh, plain
+from smt_encodings.reorder import LawFails, Sums, prove_laws
+
+_UNITS = {"bvadd": 0, "bvor": 0, "bvxor": 0, "bvand": -1}
+"""Operators of the language whose order may be free, with what changes nothing; whether it is, is asked."""
+
+_MOST_CORNERS = 4096
+"""Values at which the range of a summand is guessed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Operator:
+    """An operator by which values are combined, with the operations of the language that apply it."""
+
+    reduction: Reduction
+    sums: Sums
+
+    @property
+    def sort(self) -> Sort:
+        """What it combines."""
+        return self.reduction.operator.result
+
+    @property
+    def adds(self) -> bool:
+        """Whether it is the addition of integers modulo a power of two."""
+        return self.reduction.operator.body is not None and self.reduction.operator.body.op == "bvadd"
+
+    def is_unit(self, term: Expr) -> bool:
+        """Whether a term is the constant that changes nothing."""
+        return term.is_const and self.reduction.unit is not None and term.value == self.reduction.unit
+
+
+@dataclass(frozen=True, eq=False)
+class Summands:
+    """One summand for each iteration of ``loops``, of which ``context`` has an arbitrary one.
+
+    ``path`` leads there: a part of the value, then in turn a part of the step of the fold that the one before is.
+    ``casts`` are what is done to the summand then, outer ones first.
+    """
+
+    side: Values
+    context: Context
+    path: tuple[Expr, ...]
+    loops: Loops = ()
+    casts: tuple[Callable[[Expr], Expr], ...] = ()
+
+    def value(self, context: Context, at: Sequence[Expr]) -> Expr:
+        """The summand at an iteration, which must exist: a term of a context for each of the loops."""
+        value = _reached(self.side, context, self.path, at)
+        for cast in reversed(self.casts):
+            value = cast(value)
+        return value
+
+    @property
+    def here(self) -> Expr:
+        """The summand in its own context."""
+        return self.value(self.context, [c for c, _ in self.loops])
+
+
+def _reached(side: Values, context: Context, path: Sequence[Expr], at: Sequence[Expr]) -> Expr:
+    value = path[0]
+    for term in path[1:]:
+        use = side.folds[value]
+        count = len(use.loops)
+        counters = dict(zip((c for c, _ in use.loops), at[:count], strict=True))
+        value, at = side.in_step(use, context, term, counters), at[count:]
+    return value
+
+
+@dataclass
+class Opened:
+    """Opens sums of both sides; proves of operators that their order is free, each once."""
+
+    proof: Proof
+    _operators: dict[object, Operator] = field(default_factory=dict)
+    _free: set[Operator] = field(default_factory=set)
+    _count: int = 0
+
+    # -- operators -----------------------------------------------------------------------------------------
+
+    def operator(self, side: Values, root: Expr) -> Operator | None:
+        """The operator by which a sum combines; None where it is no sum."""
+        node = _uncast(root)
+        if node in side.folds:
+            node = side.folds[node].fold.step[0]
+            while (known := self._applied(node)) is None and _has_body(node):
+                node = _unfolded(node)
+        else:
+            known = self._addition(node.sort) if self._is_sum(node) else self._applied(node)
+        return self._addition(root.sort) if known is not None and known.adds else known
+
+    def _applied(self, node: Expr) -> Operator | None:
+        """The operator that a term applies."""
+        for reduction in self.proof.mapping.sums:
+            if node.func is reduction.operator:
+                key: object = reduction.operator
+                return self._operators.setdefault(key, Operator(reduction, Sums([reduction])))
+        return self._plain(node.op, node.sort) if node.op in _UNITS else None
+
+    def _plain(self, op: str, sort: Sort) -> Operator:
+        if (op, sort) not in self._operators:
+            function = Function(f"{op}_{sort}", {"a": sort, "b": sort}, sort, None)
+            a, b = function.params
+            function.body = {"bvadd": a + b, "bvor": a | b, "bvxor": a ^ b, "bvand": a & b}[op]
+            reduction = Reduction(function, _UNITS[op] % (1 << a.width))
+            self._operators[op, sort] = Operator(reduction, Sums([reduction]))
+        return self._operators[op, sort]
+
+    def _is_sum(self, term: Expr) -> bool:
+        """Whether a term applies a function that adds up its operands, does nothing else, and is no symbol."""
+        body = None if term.func is None or term.params[0] in self.proof.mapping.abstract else term.func.body
+        return (
+            body is not None
+            and term.func is not None
+            and body.op == "bvadd"
+            and set(body.args) == set(term.func.params)
+        )
+
+    def _addition(self, sort: Sort) -> Operator:
+        return self._plain("bvadd", sort)
+
+    def require_free(self, operator: Operator) -> None:
+        """Proves that an operator is associative and commutative, and has its unit; raises Unsupported where not."""
+        if operator not in self._free:
+            try:
+                prove_laws(self.proof.discharger, [operator.reduction])
+            except LawFails as error:
+                raise Unsupported(str(error)) from error
+            self._free.add(operator)
+
+    # -- sums ----------------------------------------------------------------------------------------------
+
+    def roots(self, side: Values, value: Expr) -> list[Expr]:
+        """The largest parts of a value that add up folds, in order."""
+        order = postorder([value])
+        adds = {n for n in order if n in side.folds}
+        for node in order:
+            plain_sum = node.op == "bvadd" or _cast(node) is not None or self._is_sum(node)
+            if plain_sum and any(a in adds for a in node.args):
+                adds.add(node)
+        inside = {a for n in order if n in adds for a in n.args}
+        used = {a for n in order if n not in adds for a in n.args}
+        return [n for n in order if n in adds and (n is value or n not in inside or n in used)]
+
+    def operands(self, term: Expr, operator: Operator, register: Expr | None = None) -> list[Expr]:
+        """What an operator combines in a term; applications are opened for it, or for a register."""
+        if operator.sums.of(term) is not None:
+            return [o for a in term.args for o in self.operands(a, operator, register)]
+        carries = register is not None and any(n is register for n in postorder([term]))
+        if _has_body(term) and (carries or term.params[0] not in self.proof.mapping.abstract):
+            opened = _unfolded(term)
+            if carries or operator.sums.of(opened) is not None:
+                return self.operands(opened, operator, register)
+        return [] if operator.is_unit(term) else [term]
+
+    def summands(self, side: Values, context: Context, terms: Sequence[Expr], operator: Operator) -> list[Summands]:
+        """The summands of some values of a context together; raises Unsupported where a fold among them is no sum."""
+        start = Summands(side, context, ())
+        found = [s for t in terms for s in self._of(start, t, operator)]
+        if any(n in side.folds for s in found if not s.loops for n in postorder([s.path[0]])):
+            raise Unsupported(
+                "the step of a fold does more than to combine its register with something by its operator"
+            )
+        return found
+
+    def _of(self, at: Summands, term: Expr, operator: Operator) -> Iterator[Summands]:
+        """The summands of a term at the end of a path."""
+        for operand in self.operands(term, operator):
+            inner = _cast(operand)
+            is_fold = operand in (at.side.definitions.schedule.folds if at.path else at.side.folds)
+            whole = replace(at, path=(*at.path, operand))
+            parts: list[Summands] | None = None
+            if is_fold:
+                parts = self._of_fold(at, operand, operator)
+            elif inner is not None and operator.adds:
+                parts = self._of_cast(at, operand, *inner)
+            yield from [whole] if parts is None else parts
+
+    def _of_fold(self, at: Summands, operand: Expr, operator: Operator) -> list[Summands] | None:
+        """The summands of a fold; None where it does not combine by the operator."""
+        side = at.side
+        value = _reached(side, at.context, (*at.path, operand), [c for c, _ in at.loops])
+        use = side.folds[value]
+        if len(use.fold.registers) != 1 or use.blocks is not None or use.cycle is not None:
+            return None
+        (register,), (step,), (initial,) = use.fold.registers, use.fold.step, use.initial
+        operands = self.operands(step, operator, register)
+        mine = [o for o in operands if side.definitions.schedule.mentions(o, {register})]
+        if register.sort != operator.sort or len(mine) != 1 or mine[0] is not register:
+            return None
+        if at.path and not operator.is_unit(initial):
+            return None
+        inside = self._iteration(at, use)
+        path = (*at.path, operand)
+        within = replace(at, context=inside, path=path, loops=(*at.loops, *inside.ranges[len(at.context.ranges) :]))
+        begin = [] if at.path else list(self._of(at, initial, operator))
+        return [*begin, *(s for o in operands if o is not register for s in self._of(within, o, operator))]
+
+    def _iteration(self, at: Summands, use: FoldUse) -> Context:
+        """An arbitrary iteration of a fold's loops."""
+        self._count += 1
+        name = f"{at.side.definitions.prefix}: sum {self._count}"
+        counters: dict[Expr, Expr] = {}
+        loops: list[tuple[Expr, Expr]] = []
+        for counter, extent in use.loops:
+            known = {**dict.fromkeys((c for c, _ in use.loops), const(0, 32)), **counters}
+            own = fresh(f"sum{self._count}.{plain(counter.name)}", counter.sort)
+            loops.append((own, substitute(extent, narrow({c: use.shifted(known)[c] for c in counters}))))
+            counters[counter] = own
+        return at.context.inside(tuple(loops), name)
+
+    # -- other widths --------------------------------------------------------------------------------------
+
+    def _of_cast(self, at: Summands, operand: Expr, inner: Expr, cast: Callable[[Expr], Expr]) -> list[Summands] | None:
+        """The summands of a sum of another width; None where it is no sum, or may leave its width."""
+        narrower = self._addition(inner.sort)
+        parts = list(self._of(at, inner, narrower))
+        if len(parts) == 1 and len(parts[0].path) == len(at.path) + 1:
+            return None
+        if operand.op != "extract" and not self._fits(at, parts, is_signed=operand.op == "sext"):
+            return None
+        return [replace(p, casts=(cast, *p.casts)) for p in parts]
+
+    def _fits(self, at: Summands, parts: Sequence[Summands], *, is_signed: bool) -> bool:
+        """Whether a sum never leaves its width, proved."""
+        self._count += 1
+        name = f"{at.side.definitions.prefix}: sum {self._count}"
+        low: list[Expr] = []
+        high: list[Expr] = []
+        for part in parts:
+            own = part.loops[len(at.loops) :]
+            if {c.name for c, _ in own} & set(free_variables(*(e for _, e in own))):
+                return False
+            bounds = self._bounds(part, f"{name}: summand {len(low) + 1}", is_signed=is_signed)
+            if bounds is None:
+                return False
+            for sums, bound in ((low, -bounds[0]), (high, bounds[1])):
+                size = max(bound, 0)
+                sums.append(exact.product([*(e for _, e in own), const(size, max(size.bit_length(), 1))]))
+        width = parts[0].here.width - is_signed if parts else 1
+        for sums, most, what in ((high, (1 << width) - 1, "above"), (low, (1 << width) if is_signed else 0, "below")):
+            fits = ~exact.less(const(most, width + 1), exact.total(sums))
+            if not at.context.proves(fits):
+                return False
+            meaning = "as many summands as there are, each as large as any is, stay within the width of their sum"
+            at.context.theorem("ranges", f"{name}: nothing {what}", fits, meaning)
+        return True
+
+    def _bounds(self, part: Summands, name: str, *, is_signed: bool) -> tuple[int, int] | None:
+        """The least and the largest number that a summand is, proved of all operands; None if not found."""
+        value = part.here
+        width = value.width
+        operands = variables_of(value)
+        if any(not hasattr(v.sort, "width") for v in operands):
+            return None
+        half = [1 << (v.width - 1) for v in operands]
+        corners = islice(product(*((0, 1, h - 1, h, 2 * h - 1) for h in half)), _MOST_CORNERS)
+        try:
+            run = compile_terms(operands, [value])
+        except NoBodyError:
+            return None
+        seen = [int(run(*corner)[0]) for corner in corners]
+        if is_signed:
+            seen = [x - (1 << width) if x >> (width - 1) else x for x in seen]
+        low, high = min(seen), max(seen)
+        least, most = (const(x % (1 << width), width) for x in (low, high))
+        inside = least.sle(value) & value.sle(most) if is_signed else (least <= value) & (value <= most)
+        claim = BitEncoding().term(inside)
+        if not decide([], claim):
+            return None
+        meaning = f"a summand is from {low} to {high}, whatever its operands are"
+        self.proof.discharger.ask("ranges", name, [smt.Not(claim)], meaning)
+        return low, high
+
+
+def _cast(term: Expr) -> tuple[Expr, Callable[[Expr], Expr]] | None:
+    """What a term extends, or cuts to its lowest bits, and how; None for other terms."""
+    width = term.width if hasattr(term.sort, "width") else 0
+    if term.op == "sext":
+        return term.args[0], lambda t: t.sext(width)
+    if term.op == "zext":
+        return term.args[0], lambda t: t.zext(width)
+    if term.op == "extract" and term.params[1] == 0:
+        return term.args[0], lambda t: resize(t, width)
+    return None
+
+
+def _uncast(term: Expr) -> Expr:
+    while (inner := _cast(term)) is not None:
+        term = inner[0]
+    return term
+
+
+def _has_body(term: Expr) -> bool:
+    return term.func is not None and term.func.body is not None
+
+
+def _unfolded(term: Expr) -> Expr:
+    assert term.func is not None
+    return term.func.unfold(term.args)
