@@ -16,7 +16,7 @@ from chc.scalar_rules.search import special_values
 from ir_semantics.elements.binders import postorder
 from ir_semantics.elements.evaluate import Budget, Evaluation
 from ir_semantics.elements.operators import atom, conjuncts, minus, polynomial
-from ir_semantics.elements.terms import Input, Symbol, Term, fresh, literal, symbol, truth
+from ir_semantics.elements.terms import Input, Symbol, Term, fresh, literal, symbol, terms_of_proof, truth
 from ir_semantics.mlir.semantics.arguments import Arguments
 from ir_semantics.mlir.semantics.function import Meaning
 from ir_semantics.mlir.semantics.memory import Buffer, Place
@@ -144,8 +144,18 @@ class Runs:
     def difference(self, inputs: Inputs) -> Counterexample | None:
         """Where the target does not refine the source on given inputs; None where it does, or the source says nothing.
 
+        Over the reals the floats as they are written must differ, too: if they do not, no order of sums is to blame.
         Raises NotInterpreted where something has no exact value.
         """
+        found = self._difference(inputs)
+        if found is None or not inputs.over_reals:
+            return found
+        if terms_of_proof().rounded:
+            raise NotInterpreted("constants of the functions were put together, and rounded")
+        return found if self._difference(replace(inputs, over_reals=False)) is not None else None
+
+    def _difference(self, inputs: Inputs) -> Counterexample | None:
+        """As :meth:`difference`, in one arithmetic."""
         evaluation = inputs.evaluation()
         if not all(evaluation.truth(p.condition) for p in self.source.provisos):
             raise NotInterpreted("buffers overlap of which a loop reads one and writes another")

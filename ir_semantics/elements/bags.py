@@ -11,8 +11,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import product
+from functools import cached_property
+from itertools import islice, product
 from math import prod
+from typing import TypeAlias
 
 from ir_semantics.scalars.formats import Format, Literal
 
@@ -88,7 +90,7 @@ class Family:
         """A term at values of the variables."""
         return substitute(term, {variable_of(v): x for v, x in zip(self.variables, values, strict=True)})
 
-    @property
+    @cached_property
     def key(self) -> object:
         """Equal for families of the same tuples in the same order, whatever the variables are called."""
         own = {variable_of(v) for v in self.variables}
@@ -109,6 +111,23 @@ class Family:
 
 def operator_of(term: Term) -> Operator | None:
     """The operator by which a term combines; None where it does not."""
+    return next(filter(None, map(_operator_of, _arms(term))), None)
+
+
+def _arms(term: Term) -> Iterator[Term]:
+    """What choices among choices come to, each once."""
+    seen, stack = {term}, [term]
+    while stack:
+        here = stack.pop()
+        if here.op == "select":
+            new = [arm for arm in here.args[:0:-1] if arm not in seen]
+            seen.update(new)
+            stack += new
+        else:
+            yield here
+
+
+def _operator_of(term: Term) -> Operator | None:
     if term.kind.family not in OPERATORS:
         return None
     if term.op in OPERATORS[term.kind.family]:
@@ -118,43 +137,86 @@ def operator_of(term: Term) -> Operator | None:
     if term.op == "fold":
         opened = opened_fold(term)
         return next(
-            (o for o in _operators(opened.step) if _added(opened.step, opened.accumulator, o) is not None), None
+            (o for o in _operators(opened.step) if _added(opened.step, opened.accumulator, o, {}) is not None), None
         )
-    if term.op == "select":
-        return next(filter(None, map(operator_of, term.args[1:])), None)
     return None
 
 
 def _operators(step: Term) -> Iterator[Operator]:
-    if step.op == "select":
-        for arm in step.args[1:]:
-            yield from _operators(arm)
-    elif step.op == "fold":
-        yield from _operators(opened_fold(step).step)
-    elif step.op in OPERATORS[step.kind.family]:
-        yield Operator(step.op, step.kind)
+    for arm in _arms(step):
+        if arm.op == "fold":
+            yield from _operators(opened_fold(arm).step)
+        elif arm.op in OPERATORS[arm.kind.family]:
+            yield Operator(arm.op, arm.kind)
 
 
-def families(term: Term, operator: Operator) -> list[Family]:
-    """The bag of a term, without units."""
-    if term is operator.unit:
-        return []
+Known: TypeAlias = dict[object, "list[Family] | None"]
+"""Bags of terms, which other terms may share."""
+
+
+def families(term: Term, operator: Operator, known: Known | None = None) -> list[Family]:
+    """The bag of a term, without units; one of more than :data:`MOST_SUMMANDS` families is the term itself."""
+    known = {} if known is None else known
+    stack = [term]
+    while stack:
+        here = stack[-1]
+        left = [part for part in _parts(here, operator) if part not in known]
+        if left and here not in known:
+            stack += left
+        else:
+            stack.pop()
+            if here not in known:
+                bag = list(islice(_families(here, operator, known), MOST_SUMMANDS + 1))
+                known[here] = bag if len(bag) <= MOST_SUMMANDS else [Family((), truth(True), here)]
+    found = known[term]
+    assert found is not None
+    return found
+
+
+def _parts(term: Term, operator: Operator) -> tuple[Term, ...]:
+    """The operands whose bags make that of a term."""
     if term.op == operator.name:
-        return [f for arg in term.args for f in families(arg, operator)]
-    if term.op == "select" and operator_of(term) == operator:
-        condition, *arms = term.args
-        cases = zip((condition, negation(condition)), arms, strict=True)
-        return [f for case, arm in cases for f in _within((), case, families(arm, operator))]
-    if term.op == "every" and operator.name == "and":
+        return term.args
+    return term.args[1:] if term.op == "select" and operator_of(term) == operator else ()
+
+
+def _families(term: Term, operator: Operator, known: Known) -> Iterator[Family]:
+    parts = _parts(term, operator)
+    if term is operator.unit:
+        return
+    if parts and term.op == "select":
+        yes, no = (families(part, operator, known) for part in parts)
+        yield from _cases(term.args[0], yes, no)
+    elif parts:
+        for part in parts:
+            yield from families(part, operator, known)
+    elif term.op == "every" and operator.name == "and":
         variables, extents, condition = opened_every(term)
-        return list(_within(tuple(zip(variables, extents, strict=True)), truth(True), families(condition, operator)))
-    if term.op == "fold":
+        ranges = tuple(zip(variables, extents, strict=True))
+        yield from _within(ranges, truth(True), families(condition, operator, known))
+    elif term.op == "fold":
         opened = opened_fold(term)
-        added = _added(opened.step, opened.accumulator, operator)
-        if added is not None:
-            ranges = tuple(zip(opened.variables, opened.extents, strict=True))
-            return [*families(opened.start, operator), *_within(ranges, truth(True), added)]
-    return [Family((), truth(True), term)]
+        added = _added(opened.step, opened.accumulator, operator, known)
+        if added is None:
+            yield Family((), truth(True), term)
+        else:
+            yield from families(opened.start, operator, known)
+            yield from _within(tuple(zip(opened.variables, opened.extents, strict=True)), truth(True), added)
+    else:
+        yield Family((), truth(True), term)
+
+
+def _cases(condition: Term, yes: Sequence[Family], no: Sequence[Family]) -> Iterator[Family]:
+    """The bag of a choice: what both have without a condition, so that what terms share stays one."""
+    first, second = without_common(yes, no)
+    own = Counter(f.key for f in first)
+    for each in yes:
+        if own[each.key]:
+            own[each.key] -= 1
+            yield from _within((), condition, [each])
+        else:
+            yield each
+    yield from _within((), negation(condition), second)
 
 
 def _within(ranges: tuple[tuple[Term, Term], ...], condition: Term, parts: Sequence[Family]) -> Iterator[Family]:
@@ -162,26 +224,33 @@ def _within(ranges: tuple[tuple[Term, Term], ...], condition: Term, parts: Seque
         yield Family((*ranges, *part.ranges), both(condition, part.condition), part.summand)
 
 
-def _added(step: Term, accumulator: Term, operator: Operator) -> list[Family] | None:
+def _added(step: Term, accumulator: Term, operator: Operator, known: Known) -> list[Family] | None:
     """What a step combines the accumulator with; None for steps that do something else."""
+    key = step, accumulator
+    if key not in known:
+        known[key] = _made_added(step, accumulator, operator, known)
+    return known[key]
+
+
+def _made_added(step: Term, accumulator: Term, operator: Operator, known: Known) -> list[Family] | None:
     own = variable_of(accumulator)
     if step is accumulator:
         return []
     if step.op == operator.name:
         mine = [arg for arg in step.args if own in arg.symbols]
-        added = _added(mine[0], accumulator, operator) if len(mine) == 1 else None
-        others = [f for arg in step.args if own not in arg.symbols for f in families(arg, operator)]
+        added = _added(mine[0], accumulator, operator, known) if len(mine) == 1 else None
+        others = [f for arg in step.args if own not in arg.symbols for f in families(arg, operator, known)]
         return None if added is None else [*added, *others]
     if step.op == "select" and own not in step.args[0].symbols:
         condition, yes, no = step.args
-        arms = [_added(arm, accumulator, operator) for arm in (yes, no)]
+        arms = [_added(arm, accumulator, operator, known) for arm in (yes, no)]
         if arms[0] is None or arms[1] is None:
             return None
-        return [*_within((), condition, arms[0]), *_within((), negation(condition), arms[1])]
+        return list(_cases(condition, arms[0], arms[1]))
     if step.op == "fold":
         opened = opened_fold(step)
-        inner = _added(opened.step, opened.accumulator, operator)
-        outer = _added(opened.start, accumulator, operator)
+        inner = _added(opened.step, opened.accumulator, operator, known)
+        outer = _added(opened.start, accumulator, operator, known)
         if inner is None or outer is None or any(own in t.symbols for t in (opened.step, *opened.extents)):
             return None
         return [*outer, *_within(tuple(zip(opened.variables, opened.extents, strict=True)), truth(True), inner)]

@@ -16,7 +16,7 @@ from math import prod
 from typing import TypeAlias
 
 from ir_semantics.scalars.concrete import Concrete
-from ir_semantics.scalars.floats import float_value
+from ir_semantics.scalars.floats import float_value, largest, round_to
 from ir_semantics.scalars.formats import INTEGERS, REALS, Format, Value
 from ir_semantics.scalars.operators import OPERATORS
 from ir_semantics.scalars.terms import NotInterpreted
@@ -136,6 +136,8 @@ class Evaluation:
     def _operator(self, term: Term) -> Callable[[list[Value]], Value]:
         """What an application of an operator does."""
         kinds = (term.kind, *(a.kind for a in term.args))
+        if self.over_reals and term.op == "cast" and term.kind.family == "float":
+            return lambda args: _unrounded(args[0], *kinds)
         if self.over_reals:
             kinds = tuple(REALS if k.family == "float" else k for k in kinds)
         return _operator(term.op, kinds[0], kinds[1:])
@@ -294,6 +296,17 @@ def _operator(op: str, kind: Format, kinds: tuple[Format, ...]) -> Callable[[lis
     if exact is not None and op in _OF_REALS and set(kinds) == {REALS}:
         return lambda args: exact(*args)
     return lambda args: Concrete({}).apply(op, kind, kinds, args)
+
+
+def _unrounded(value: Value, kind: Format, source: Format) -> Value:
+    """A real number as one of a format, which must have it, unless it was one of a format within that."""
+    number = Fraction(value)
+    is_wider = source.family == "float" and all(
+        int(a) <= int(b) for a, b in zip(source.parameters, kind.parameters, strict=True)
+    )
+    if not is_wider and (abs(number) > Fraction(largest(kind)) or Fraction(round_to(number, kind)) != number):
+        raise NotInterpreted(f"{number} is no number of the format {kind}")
+    return number
 
 
 def _constant(term: Term) -> Value:

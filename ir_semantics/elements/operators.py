@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from ir_semantics.scalars.concrete import Concrete
-from ir_semantics.scalars.formats import BOOLEAN, INTEGERS, Format, Value
+from ir_semantics.scalars.formats import BOOLEAN, INTEGERS, Format, Literal, Value
 from ir_semantics.scalars.operators import OPERATORS
 from ir_semantics.scalars.terms import NotInterpreted
 from ir_semantics.tensors.index import Index
@@ -218,10 +219,21 @@ def _evaluated(op: str, args: tuple[Term, ...], kind: Format) -> Term:
         try:
             domain = Concrete({})
             operands = [domain.constant(v, a.kind) for v, a in zip(known, args, strict=True)]
-            return constant_of(domain.apply(op, kind, [a.kind for a in args], operands), kind)
+            value = domain.apply(op, kind, [a.kind for a in args], operands)
         except (NotInterpreted, KeyError):
-            pass
+            return make(op, args, kind)
+        if isinstance(value, float) and _is_rounded(op, known, value):
+            terms_of_proof().rounded = True
+        return constant_of(value, kind)
     return make(op, args, kind)
+
+
+def _is_rounded(op: str, operands: Sequence[Literal], value: float) -> bool:
+    """Whether real numbers give another value, for operands that are real numbers."""
+    exact = Fraction if op == "cast" else OPERATORS[op].exact
+    if exact is None or not all(map(math.isfinite, operands)) or (op == "div" and operands[1] == 0):
+        return False
+    return not math.isfinite(value) or Fraction(value) != exact(*(Fraction(v) for v in operands))
 
 
 def constant_of(value: Value, kind: Format) -> Term:

@@ -99,6 +99,8 @@ class _Terms:
         self.atoms: dict[str, Term] = {}
         self.bound: dict[tuple[int, int, Format], Symbol] = {}
         self.polynomials: dict[Term, Index] = {}
+        self.rounded = False
+        """Whether constants were put together to one that is not exactly what real numbers give."""
 
 
 _CURRENT: ContextVar[_Terms] = ContextVar("terms of one proof")

@@ -36,6 +36,7 @@ _DIRECT = {
     "floor": "(fp.roundToIntegral RTN {0})",
     "ceil": "(fp.roundToIntegral RTP {0})",
     "trunc": "(fp.roundToIntegral RTZ {0})",
+    "round": "(fp.roundToIntegral RNE {0})",
     "lt": "(fp.lt {0} {1})",
     "le": "(fp.leq {0} {1})",
     "eq": "(fp.eq {0} {1})",

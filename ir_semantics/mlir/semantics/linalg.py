@@ -8,40 +8,66 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from math import prod
 
 from ir_semantics.elements.operators import either
-from ir_semantics.elements.terms import Term, integer_value, is_true, number, truth
+from ir_semantics.elements.terms import Symbol, Term, is_false, is_true, truth
 from ir_semantics.mlir import ir
 from ir_semantics.mlir.affine import AffineMap, Binary, Constant, Dimension, Expression
 
 from .buffers import require_nested, view, write
 from .loops import Loops
 from .memory import Buffer, apart, same_view
-from .program import Call, MeaningOfValue, Operator, Scope
+from .program import Call, MeaningOfValue, Operator, Proviso, Scope
 from .tensor import read_zero
 from .values import Element, Tensor, defined
 
 
 def _loops(
-    call: Call, operands: Sequence[MeaningOfValue], maps: Sequence[AffineMap], outputs: int
+    call: Call,
+    operands: Sequence[MeaningOfValue],
+    maps: Sequence[AffineMap],
+    outputs: int,
+    parallel: frozenset[int] = frozenset(),
 ) -> list[MeaningOfValue]:
-    """The results of loops: tensors; what starts from a buffer is written there."""
+    """The results of loops: tensors; what starts from a buffer is written there.  ``parallel`` are loops said to be."""
+    reads = call.memory.accesses.reads
+    read: dict[Buffer, frozenset[Symbol]] = {}
 
     def run(elements: Sequence[Element], at: Sequence[Term], scope: Scope) -> Sequence[Element]:
-        return [read_zero(call, e) for e in call.run_body(elements, scope, at)]
+        before = len(reads)
+        yielded = call.run_body(elements, scope, at)
+        read.update(dict.fromkeys((b for b, _ in reads[before:]), frozenset().union(*(i.symbols for i in at))))
+        return [read_zero(call, e) for e in yielded]
 
     _require_apart(call, operands, maps, outputs)
     used = {o for operation in call.body.operations for o in operation.operands}
     arguments = call.body.arguments
     views = [view(call, o, used=arguments[k] in used) if isinstance(o, Buffer) else o for k, o in enumerate(operands)]
+    made = Loops(call, views, maps, outputs, run, parallel=parallel).results()
+    written = [o for o in operands[-outputs:] if isinstance(o, Buffer)]
+    for a, b in product(read, written):
+        _state_apart(call, a, b, read[a])
     results: list[MeaningOfValue] = []
-    for start, result in zip(operands[-outputs:], Loops(call, views, maps, outputs, run).results(), strict=True):
+    for start, result in zip(operands[-outputs:], made, strict=True):
         if isinstance(start, Buffer):
             write(call, start, result)
         else:
             results.append(result)
     return results
+
+
+def _state_apart(call: Call, read: Buffer, written: Buffer, varying: frozenset[Symbol]) -> None:
+    """States that what the region reads by itself, in whatever iteration, is nothing that the operation writes."""
+    if read.kind != written.kind:
+        return
+    why = call.fail("what the region reads and what the operation writes must be apart")
+    for each in (read, written):
+        require_nested(call, each)
+    condition = apart(read, written)
+    if is_false(condition) or not varying.isdisjoint(condition.symbols):
+        raise why
+    if not is_true(condition):
+        call.scope.provisos.append(Proviso(condition, why, tuple(call.scope.requirements)))
 
 
 def _require_apart(call: Call, operands: Sequence[MeaningOfValue], maps: Sequence[AffineMap], outputs: int) -> None:
@@ -60,48 +86,16 @@ def _require_apart(call: Call, operands: Sequence[MeaningOfValue], maps: Sequenc
                 call.require(condition, "what is written must not overlap another operand")
 
 
-MOST_ITERATIONS = 64
-"""Loops whose body writes memory are written out, up to so many iterations."""
-
-
-def _written_out(call: Call, maps: Sequence[AffineMap], outputs: int) -> Sequence[MeaningOfValue]:
-    """Loops whose body writes memory, one iteration after the other."""
-    extents: dict[int, int] = {}
-    for operand, map_ in zip(call.operands, maps, strict=True):
-        if not isinstance(operand, Buffer):
-            raise call.fail("a region that writes has no meaning here")
-        require_nested(call, operand)
-        call.require(call.scope.memory.whole(operand), "what is read must be inside of a block that is alive")
-        for size, expression in zip(operand.shape, map_.results, strict=True):
-            known = integer_value(size)
-            if not isinstance(expression, Dimension) or known is None:
-                raise call.fail("a region that writes has no meaning here")
-            if extents.setdefault(expression.position, known) != known:
-                raise call.wrong("sizes that one loop goes over must be equal")
-    count = maps[0].dimensions
-    if len(extents) < count or prod(extents.values()) > MOST_ITERATIONS:
-        raise call.fail("a region that writes has no meaning here")
-    for at in product(*(range(extents[k]) for k in range(count))):
-        places = [[number(at[e.position]) for e in m.results if isinstance(e, Dimension)] for m in maps]
-        buffers = [call.buffer(k) for k in range(len(maps))]
-        elements = [call.scope.memory.at(b, place) for b, place in zip(buffers, places, strict=True)]
-        yielded = call.run_body(elements, call.scope, [number(i) for i in at])
-        for value, buffer, place in zip(yielded, buffers[-outputs:], places[-outputs:], strict=True):
-            call.require(call.scope.memory.writable(buffer.block), "what is written must be in a block that may be")
-            call.scope.memory = call.scope.memory.storing(buffer, place, value)
-    return []
-
-
 def _generic(call: Call) -> Sequence[MeaningOfValue]:
     outputs = call.wholes("operandSegmentSizes")[1]
     iterators = call.attribute("iterator_types")
-    if isinstance(iterators, ir.ArrayAttribute):
-        texts = [getattr(e, "text", getattr(e, "value", "")) for e in iterators.elements]
-        if any("parallel" not in x and "reduction" not in x for x in texts):
-            raise call.wrong("loops must be parallel or reductions")
-    if any(o.name == "memref.store" for o in call.body.operations):
-        return _written_out(call, call.maps("indexing_maps"), outputs)
-    return _loops(call, call.operands, call.maps("indexing_maps"), outputs)
+    if not isinstance(iterators, ir.ArrayAttribute):
+        raise call.wrong("iterator_types must be a list")
+    texts = [getattr(e, "text", getattr(e, "value", "")) for e in iterators.elements]
+    if any("parallel" not in x and "reduction" not in x for x in texts):
+        raise call.wrong("loops must be parallel or reductions")
+    parallel = frozenset(k for k, x in enumerate(texts) if "parallel" in x)
+    return _loops(call, call.operands, call.maps("indexing_maps"), outputs, parallel)
 
 
 def _index(call: Call) -> Sequence[MeaningOfValue]:

@@ -69,7 +69,10 @@ def value_of(call: Call, expression: Expression, dimensions: Sequence[Term], sym
 
 @dataclass
 class Loops:
-    """An operation that loops: operands with maps from the iteration; results start from the last ones."""
+    """An operation that loops: operands with maps from the iteration; results start from the last ones.
+
+    Iterations of ``parallel`` loops may run at once, so that no two of them may write one element.
+    """
 
     call: Call
     operands: Sequence[Tensor | Element]
@@ -77,6 +80,7 @@ class Loops:
     outputs: int
     body: Body
     extents: Sequence[Term] | None = None
+    parallel: frozenset[int] = frozenset()
 
     def results(self) -> list[Tensor]:
         """The results; what all iterations require is required."""
@@ -178,6 +182,8 @@ class Loops:
                 why = "results must be written at dimensions of the loops, each once"
                 raise self.call.fail(why, "let each dimension of a result have a loop of its own")
         inner = [(k, extent) for k, extent in enumerate(extents) if k not in over]
+        if any(k in self.parallel and integer_value(extent) not in (0, 1) for k, extent in inner):
+            raise self.call.fail("iterations of a parallel loop that write one element have no meaning here")
 
         def element(at: tuple[Term, ...]) -> Element:
             return self._folded(place, start.at(at), {k: at[d] for k, d in over.items()}, inner)

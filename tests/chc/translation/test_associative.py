@@ -90,3 +90,40 @@ def test_products_of_matrices_with_the_reduction_reversed_for_every_other_size()
     mixed = with_extent("k")
     assert status(matmul("k"), matmul("k"), ANY_ORDER) is Status.PROVED
     assert status(mixed, with_extent("5"), ANY_ORDER) is Status.REFUTED
+
+
+def cast_choice(*, late: bool) -> ir.Operation:
+    """One of two constants as f32, converted after the choice or before."""
+    kind = "f64" if late else "f32"
+    lines = [f"%{n} = {constant(value, kind)}" for n, value in (("x", "0.1"), ("y", "0.2"))]
+    lines.append(f"%0 = {op('arith.select', '%c, %x, %y', f'(i1, {kind}, {kind}) -> {kind}')}")
+    lines += [f"%1 = {op('arith.truncf', '%0', '(f64) -> f32')}"] if late else []
+    return function("%c: i1", "f32", *lines, "%1" if late else "%0")
+
+
+def absorbed(*, is_known: bool) -> ir.Operation:
+    """Whether 1e30 and a byte are 1e30: always, as floats."""
+    lines = [f"%k = {constant('1.0e30', 'f32')}", f"%x = {op('arith.sitofp', '%i', '(i8) -> f32')}",
+             add("%s", "%x", "%k"),
+             f"%0 = {op('arith.cmpf', '%s, %k', '(f32, f32) -> i1', 'predicate = 1 : i64')}"]  # fmt: skip
+    return function("%i: i8", "i1", *([f"%0 = {constant('true', 'i1')}"] if is_known else lines), "%0")
+
+
+def of_constants(*order: str) -> ir.Operation:
+    """A sum of three constants in an order."""
+    numbers = {"big": "1.0e30", "less": "-1.0e30", "one": "1.0"}
+    lines = [f"%{name} = {constant(value, 'f32')}" for name, value in numbers.items()]
+    first, second, third = order
+    return summed("%1", *lines, add("%0", f"%{first}", f"%{second}"), add("%1", "%0", f"%{third}"))
+
+
+def test_what_is_equal_as_floats_or_in_another_order_is_not_refuted_over_the_reals() -> None:
+    for pair in (
+        (cast_choice(late=True), cast_choice(late=False)),
+        (absorbed(is_known=False), absorbed(is_known=True)),
+    ):
+        assert status(*pair) is Status.PROVED
+        assert status(*pair, ANY_ORDER) is not Status.REFUTED
+    in_orders = of_constants("big", "less", "one"), of_constants("less", "one", "big")
+    assert status(*in_orders) is Status.REFUTED  # 1 and 0
+    assert status(*in_orders, ANY_ORDER) is not Status.REFUTED

@@ -219,6 +219,31 @@ def test_loops_that_write_what_they_read_elsewhere_are_not_said_to_be_copies() -
     assert status(looped, function(buffers, "", backwards, "")) is Status.REFUTED
 
 
+def in_place(other: str, *, before: bool) -> ir.Operation:
+    """Adds an element of ``other`` to each one of ``%a``: that of before, or what the region finds."""
+    buffer, types = "memref<4xf32>", "(f32, f32) -> f32"
+    loaded = load("%v", other, "%zero", buffer)
+    inside = [] if before else [loaded]
+    body = [*inside, f"%s = {op('arith.addf', '%x, %v', types)}", '"linalg.yield"(%s) : (f32) -> ()']
+    region = "\n".join(["^bb0(%x: f32):", *body])
+    loops = generic("%a", f"({buffer}) -> ()", ["(i) -> (i)"], "p", "0, 1", region)
+    lines = [INDICES[0], *([loaded] if before else []), loops]
+    return function(f"%a: {buffer}, %b: {buffer}", "", *lines, "")
+
+
+def test_what_a_region_reads_is_nothing_that_its_operation_writes() -> None:
+    apart = Options(Reading(buffers_apart=True))
+    for buffer, options, expected in (
+        ("%b", apart, Status.PROVED),
+        ("%b", Options(), Status.UNKNOWN),
+        ("%a", apart, Status.UNKNOWN),
+    ):
+        outcome = verdict(in_place(buffer, before=True), in_place(buffer, before=False), options)
+        assert outcome.status is expected, (buffer, outcome.reason)
+        if expected is Status.UNKNOWN:
+            assert "what the region reads and what the operation writes must be apart" in outcome.reason
+
+
 def test_readings_of_memory_stand_with_the_claim() -> None:
     words = "memref<4xi32>"
     store = op("memref.store", "%v, %a, %i", f"(i32, {words}, index) -> ()")

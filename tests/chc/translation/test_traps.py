@@ -154,6 +154,38 @@ def test_a_window_of_minus_infinities_has_no_largest_finite_number() -> None:
     assert status(pooled, from_number("0xFF800000")) is Status.PROVED
 
 
+def test_iterations_that_may_run_at_once_do_not_add_up() -> None:
+    """As for loops of scf: two iterations of a parallel loop must not write one element; of a single one none can."""
+
+    def added(loops: str, size: str) -> ir.Operation:
+        vector = f"tensor<{size}xi32>"
+        body = f'^bb0(%p: i32, %r: i32):\n%s = "arith.addi"(%p, %r) : {II}\n"linalg.yield"(%s) : (i32) -> ()'
+        types = f"({vector}, tensor<i32>) -> tensor<i32>"
+        total = generic("%a, %e", types, ["(i) -> (i)", "(i) -> ()"], loops, "1, 1", body)
+        return function(f"%a: {vector}, %e: tensor<i32>", "tensor<i32>", f"%0 = {total}", "%0")
+
+    outcome = verdict(added("r", "?"), added("p", "?"))
+    assert outcome.status is Status.UNKNOWN
+    assert "iterations of a parallel loop that write one element have no meaning here" in outcome.reason
+    assert status(added("r", "1"), added("p", "1")) is Status.PROVED
+
+
+def test_what_tosa_makes_of_nan_as_an_integer_is_open() -> None:
+    cast = f"%0 = {op('tosa.cast', '%a', '(tensor<f32>) -> tensor<i32>')}"
+    lines = [
+        cast,
+        f"%n = {op('arith.cmpf', '%a, %a', '(tensor<f32>, tensor<f32>) -> tensor<i1>', 'predicate = 14 : i64')}",
+        f"%z = {constant('dense<0>', 'tensor<i32>')}",
+        f"%1 = {op('arith.select', '%n, %z, %0', '(tensor<i1>, tensor<i32>, tensor<i32>) -> tensor<i32>')}",
+    ]
+    open_ = function("%a: tensor<f32>", "tensor<i32>", cast, "%0")
+    zero = function("%a: tensor<f32>", "tensor<i32>", *lines, "%1")
+    outcome = verdict(open_, zero)
+    assert outcome.status is Status.PROVED
+    assert "tosa.cast of NaN to an integer may give any integer" in outcome.claim.assumptions
+    assert status(zero, open_) is Status.REFUTED
+
+
 # -- what is not defined --------------------------------------------------------------------------------------
 
 PLUS = f'^bb0(%p: f32, %r: f32):\n%s = "arith.addf"(%p, %r) : {FF}\n"linalg.yield"(%s) : (f32) -> ()'

@@ -51,7 +51,8 @@ def applications(op: str, kind: Format, operands: Sequence[Sequence[Value]]) -> 
 OPERATIONS = [
     *((op, 2) for op in ("add", "sub", "mul", "div", "maximum", "minimum", "maxnum", "minnum")),
     *((op, 2) for op in ("lt", "le", "eq", "same")),
-    *((op, 1) for op in ("neg", "abs", "sqrt", "floor", "ceil", "trunc", "unsigned_zero", "is_nan", "is_finite")),
+    *((op, 1) for op in ("neg", "abs", "sqrt", "floor", "ceil", "trunc", "round")),
+    *((op, 1) for op in ("unsigned_zero", "is_nan", "is_finite")),
 ]  # fmt: skip
 
 
@@ -82,11 +83,11 @@ def test_a_wrong_value_is_noticed() -> None:
 
 
 @pytest.mark.parametrize(
-    "op", ["add", "sub", "mul", "div", "fma", "sqrt", "floor", "ceil", "trunc", "maximum", "maxnum"]
+    "op", ["add", "sub", "mul", "div", "fma", "sqrt", "floor", "ceil", "trunc", "round", "maximum", "maxnum"]
 )
 def test_both_solvers_agree_on_binary32(op: str) -> None:
     source = random.Random(op)
-    arity = {"sqrt": 1, "floor": 1, "ceil": 1, "trunc": 1, "fma": 3}.get(op, 2)
+    arity = {"sqrt": 1, "floor": 1, "ceil": 1, "trunc": 1, "round": 1, "fma": 3}.get(op, 2)
     cases: list[tuple[Scalar, Value]] = []
     for i in range(60):
         values = [decode(source.getrandbits(32), BINARY32) for _ in range(arity)]

@@ -226,7 +226,8 @@ def _cast(call: Call, args: Sequence[Term]) -> Result:
     if x.kind.family == "float" and kind.family == "integer":
         if Fraction(1 << (bits_of(kind) - 1)) > Fraction(largest(x.kind)):
             raise call.fail(f"a conversion of {x.kind} to {kind} has no meaning here")
-        return Result(apply("cast", apply("round", x), target=kind))
+        call.scope.notes["tosa.cast of NaN to an integer may give any integer"] = None
+        return Result(apply("cast", apply("round", x), target=kind), negation(apply("is_nan", x)))
     if x.kind.family == "float" and kind == BOOLEAN:
         return Result(negation(apply("eq", x, zero(x.kind))))
     if x.kind.family == "integer" and kind == BOOLEAN:
