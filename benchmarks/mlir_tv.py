@@ -290,9 +290,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--converted", type=Path, metavar="DIR", help="keep converted files here")
     parser.add_argument("--only", metavar="TEXT", help="tests whose names contain this")
     options = parser.parse_args(arguments)
-    tests = [t for t in pairs_of(options.checkout) if options.only is None or options.only in t.name]
+    found = pairs_of(options.checkout)
+    tests = [t for t in found if options.only is None or options.only in t.name]
+    if not found:
+        parser.error(f"{options.checkout} must hold pairs *{SOURCE} and *{TARGET}, and it holds none")
     if not tests:
-        parser.error(f"{options.checkout} must hold pairs {SOURCE} and {TARGET}, and it holds none")
+        parser.error(f"--only must be in the name of a test, such as {found[0].name}, and {options.only!r} is in none")
     try:
         converter = find_converter(options.mlir_opt)
     except ConverterError as error:

@@ -17,6 +17,10 @@ def use_module(name: str) -> None:
     Raises ExtensionError where it offers nothing.
     """
     if not name.endswith(SUFFIX):
+        if not name.replace(".", "").isidentifier() or name.startswith("."):
+            raise extensions.ExtensionError(
+                f"--module must name a Python module, such as my_chip, or a file of rules, FILE{SUFFIX}, not {name!r}"
+            )
         extensions.use_module(name)
         return
     from rewrites.rules.mlir.files import rule_set_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice, product
 from math import prod
 from typing import ParamSpec, TypeVar
@@ -101,7 +101,10 @@ def refines(
         except Unsupported as error:
             status, reason = Status.UNKNOWN, str(error)
         obligations, details = attempt.discharger.obligations, attempt.details
-        verdict = Verdict(status, attempt.claim(), METHOD, 0.0, reason, obligations, details=details)
+        claim = attempt.claim()
+        if status is Status.REFUTED:
+            claim = replace(claim, interpretations=())  # both sides were evaluated
+        verdict = Verdict(status, claim, METHOD, 0.0, reason, obligations, details=details)
         verdict.seconds = time.perf_counter() - start
         return surviving(verdict, attempt.survey)
 

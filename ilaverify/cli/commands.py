@@ -10,6 +10,7 @@ import itertools
 import re
 import sys
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -52,6 +53,10 @@ class _Parser(argparse.ArgumentParser):
             self.late()
         parsed = super().parse_known_args(args, namespace)
         require_paths_apart(self._actions, parsed[0])
+        if parsed[1] and self._subparsers is None and self.add_help:  # argparse would show the usage of all verbs
+            near = get_close_matches(parsed[1][0].partition("=")[0], self._option_string_actions, n=1)
+            hint = f" (did you mean {near[0]}?)" if near else ""
+            self.error(f"unrecognized arguments: {' '.join(parsed[1])}{hint}")
         return parsed
 
     def error(self, message: str) -> NoReturn:
@@ -178,8 +183,13 @@ def _show(options: argparse.Namespace) -> int:
     if options.mlir:
         return _show_rule(options)
     from ila_lang import ila_to_json, show_ila
-    from ilaverify.catalogue import find_model
+    from ilaverify.catalogue import all_entries, find_model, models
 
+    other = None if options.model in models() else all_entries().get(options.model)
+    if other is not None:
+        shown = command_line("mapping" if other.kind == "mapping" else "rule", options.model)
+        also = ", or --mlir for its functions" if other.kind == "rule" else ""
+        raise UsageError(f"{options.model} is a {other.kind}, no model; use {shown}{also}")
     ila = find_model(options.model)
     if options.check:
         return _well_formed(ila, options.json)

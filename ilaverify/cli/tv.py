@@ -50,7 +50,7 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument(
         "--passes", metavar="PASS[,PASS...]", help="passes of mlir-opt, options in braces: cse,tile{x=4}"
     )
-    parser.add_argument("--function", metavar="NAME", help="only the function of this name")
+    parser.add_argument("--function", type=_symbol, metavar="NAME", help="only the function of this name")
     parser.add_argument(
         "--use-neg-zero", action="store_true", help="read +0.0 as -0.0 where tensors are filled with it"
     )
@@ -89,6 +89,11 @@ def add_parser(verbs: Any) -> None:
         help="write proved pairs as rules on tensors, to be proved as such",
     )
     parser.set_defaults(run=_tv, recheck=False, trust=None)
+
+
+def _symbol(text: str) -> str:
+    """The name of a function; MLIR writes @ before it, which is no part of it."""
+    return text.removeprefix("@")
 
 
 def _tv(options: argparse.Namespace) -> int:
@@ -136,7 +141,8 @@ def _tv(options: argparse.Namespace) -> int:
         for outcome in outcomes:
             for note in outcome.notes:
                 print(f"{outcome.name}: {note}")
-        print(tally(outcomes) if outcomes else "nothing to prove: no pass changed a function")
+        changed = "a function" if options.function is None else f"the function @{options.function}"
+        print(tally(outcomes) if outcomes else f"nothing to prove: no pass changed {changed}")
     if failure is not None:
         raise failure
     if interrupted:
@@ -169,6 +175,7 @@ def _claims(options: argparse.Namespace) -> Claims:
         add_steps,
         broken,
         converter_for,
+        listed,
         passes_of,
         read_program,
     )
@@ -192,11 +199,15 @@ def _claims(options: argparse.Namespace) -> Claims:
     passes, converter = passes_of(options.passes), converter_for(options.mlir_opt)
     for path in _files(options.source):
         try:
-            add_steps(claims, path, passes, converter, reading)
+            add_steps(claims, path, passes, converter, reading, options.function)
         except UsageError as error:
             if not options.source.is_dir():
                 raise
             claims.broken.append(broken(path.stem, str(path), str(error)))
+    if options.function is not None and options.function not in claims.known and not claims.broken:
+        raise UsageError(
+            f"{options.source} must have the function @{options.function} with a body; it has {listed(claims.known)}"
+        )
     return claims
 
 
@@ -238,6 +249,7 @@ def _with_rules(
         written.append(path)
     notes = {}
     for name, rule in names.items():
-        notes[name] = f"{shlex.join(['ilaverify', 'rule', rule, '--module', str(path)])} proves it as a rule"
+        command = shlex.join(["ilaverify", "rule", rule, "--module", str(path)])
+        notes[name] = f"it is written as the rule {rule}; {command} says whether that is proved"
     notes |= {name: f"it is no rule on tensors: {reason}" for name, reason in reasons.items()}
     return [replace(o, notes=(*o.notes, notes[o.name])) if o.name in notes else o for o in outcomes]

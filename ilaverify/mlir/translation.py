@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -34,6 +34,8 @@ class Claims:
     entries: dict[str, Entry] = field(default_factory=dict)
     broken: list[ProofOutcome] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
+    known: dict[str, None] = field(default_factory=dict)
+    """Names of the functions that passes were given."""
 
 
 @dataclass(frozen=True)
@@ -87,14 +89,18 @@ def add_pairs(claims: Claims, step: Step, options: Options, symbol: str | None =
     after = functions(step.target, step.target_file or step.file)
     chosen = [s for s in before if symbol in (None, s)]
     if not any(s in after for s in chosen):
-        listed = [", ".join(f"@{s}" for s in known) or "none" for known in (before, after)]
         what = "a function" if symbol is None else f"the function @{symbol}"
         raise UsageError(
-            f"both programs must have {what} with a body under one name; the source has {listed[0]}, and the target "
-            f"has {listed[1]}"
+            f"both programs must have {what} with a body under one name; {step.file} has {listed(before)}, and "
+            f"{step.target_file} has {listed(after)}"
         )
     for each in chosen:
         _add(claims, step, options, before[each], each in after)
+
+
+def listed(symbols: Iterable[str]) -> str:
+    """Names of functions, for a message."""
+    return ", ".join(f"@{s}" for s in symbols) or "none"
 
 
 def _add(claims: Claims, step: Step, options: Options, function: ir.Operation, is_there: bool) -> None:
@@ -125,7 +131,8 @@ def passes_of(text: str) -> list[tuple[str, str]]:
         if match is None or (match.end() < len(text) and text[match.end()] != ","):
             raise UsageError(
                 "--passes must be names of passes of mlir-opt with commas between them, and options in braces, such as "
-                f"canonicalize,one-shot-bufferize{{allow-unknown-ops=1}}, not {text[at : at + 40]!r}"
+                f"canonicalize,one-shot-bufferize{{allow-unknown-ops=1}}, not {text[at : at + 40]!r}; passes on "
+                "functions are named alone, without func.func(...)"
             )
         passes.append((match[1], match[2] or ""))
         at = match.end() + 1
@@ -143,7 +150,7 @@ def converter_for(mlir_opt: str | None, needed_by: str = "--passes") -> Converte
     if converter is None:
         raise UsageError(
             f"{needed_by} needs an mlir-opt, and none was found; install one (Debian: mlir-19-tools or mlir-22-tools; "
-            "pip: ilaverify[mlir]), or name it with --mlir-opt"
+            "pip: the extra mlir of ilaverify), or name it with --mlir-opt"
         )
     return converter
 
@@ -182,15 +189,20 @@ class PassFailed(Exception):
 
 
 def add_steps(
-    claims: Claims, path: Path, passes: Sequence[tuple[str, str]], converter: Converter, options: Options
+    claims: Claims,
+    path: Path,
+    passes: Sequence[tuple[str, str]],
+    converter: Converter,
+    options: Options,
+    symbol: str | None = None,
 ) -> None:
     """Adds the claims about one file after each pass; where a pass fails, an ERROR, and the steps before it count.
 
-    Raises UsageError where the file cannot be read.
+    With ``symbol`` only the claims about the function of that name.  Raises UsageError where the file cannot be read.
     """
     try:
         for step in steps(path, passes, converter):
-            add_step(claims, step, options)
+            add_step(claims, step, options, symbol)
     except PassFailed as error:
         claims.broken.append(broken(error.step, str(path), str(error)))
 
@@ -201,20 +213,23 @@ def broken(name: str, file: str, reason: str) -> ProofOutcome:
     return replace(outcome, method=TranslationSubject.method, file=file, line=1)
 
 
-def add_step(claims: Claims, step: Step, options: Options) -> None:
-    """Adds a claim for each function that a pass has changed."""
+def add_step(claims: Claims, step: Step, options: Options, symbol: str | None = None) -> None:
+    """Adds a claim for each function that a pass has changed, or for one of them."""
     before = functions(step.source, step.file)
     after = functions(step.target, step.target_file or step.file)
+    claims.known |= dict.fromkeys(before)
     resources = [program.module.resources for program in (step.source, step.target)]
     if resources[0] == resources[1] and _same_text(step.source.module.operations, step.target.module.operations):
         claims.unchanged.append(step.name)
         return
-    for symbol, function in before.items():
-        same = symbol in after and _same_text((function,), (after[symbol],))
+    for name, function in before.items():
+        if symbol not in (None, name):
+            continue
+        same = name in after and _same_text((function,), (after[name],))
         refers = ("@",) if resources[0] == resources[1] else ("@", "dense_resource<")
         if same and not any(sign in text_of(ir.Module((function,))) for sign in refers):
             continue
-        _add(claims, step, options, function, symbol in after)
+        _add(claims, step, options, function, name in after)
 
 
 def _same_text(one: Sequence[ir.Operation], other: Sequence[ir.Operation]) -> bool:

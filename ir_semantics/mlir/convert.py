@@ -22,7 +22,7 @@ SECONDS = 120.0
 """Time that ``mlir-opt`` has for one file."""
 MISSING = (
     "an operation must be in the generic form, because no mlir-opt was found to convert it; install one "
-    "(Debian: mlir-19-tools or mlir-22-tools; pip: ilaverify[mlir]), or name it, or write the file with "
+    "(Debian: mlir-19-tools or mlir-22-tools; pip: the extra mlir of ilaverify), or name it, or write the file with "
     "mlir-opt --mlir-print-op-generic"
 )
 ORIGIN = "<stdin>"
@@ -96,7 +96,10 @@ class Converter:
             return run.stdout.decode("utf-8", "surrogateescape")
         complaints = run.stderr.decode("utf-8", "replace")
         if match := _COMPLAINT.search(complaints):
-            raise MlirError(Position(int(match[1]), int(match[2])), f"{self.program}: {match[3].rstrip()}")
+            complaint = f"{self.program}: {match[3].rstrip()}"
+            if match[1] == "0":  # of no place
+                raise ConverterError(complaint)
+            raise MlirError(Position(int(match[1]), int(match[2])), complaint)
         first = next(iter(complaints.splitlines()), "")
         how = f"exit code {run.returncode}" if run.returncode > 0 else f"signal {-run.returncode}"
         raise ConverterError(f"{self.program} ended with {how}: {first}")
@@ -112,7 +115,9 @@ def find_converter(name: str | None = None) -> Converter | None:
     if name is not None:
         program = shutil.which(name)
         if program is None:
-            raise ConverterError(f"{name} must be a program that can be run; name an mlir-opt")
+            raise ConverterError(
+                f"{name} must be a program that can be run; name an mlir-opt, on the path or with its folder"
+            )
         return Converter(program)
     installed = shutil.which("mlir-opt", path=str(Path(sysconfig.get_path("platlib"), "mlir", "bin")))
     program = shutil.which("mlir-opt") or installed or next(_numbered(), None)

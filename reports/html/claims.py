@@ -318,7 +318,11 @@ def _certificate(outcome: ProofOutcome, invariants: Mapping[str, Sequence[str]])
             for name, level in content["invariants"].items()
         ),
         lemmas=tuple((o["name"], o["meaning"]) for o in obligations if o["group"] == "lemmas"),
-        parameters=tuple((name, _cut(json.dumps(value))) for name, value in content["parameters"].items()),
+        parameters=tuple(
+            (name, _cut(json.dumps(value)))
+            for name, value in content["parameters"].items()
+            if outcome.kind != "translation"  # the programs, and answers that only a checker reads
+        ),
     )
 
 

@@ -49,6 +49,17 @@ def test_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "* 3 as expected, 2 open, 0 wrong, 0 read otherwise" in out
 
 
+def test_a_choice_of_no_test_is_told_from_a_folder_without_any(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for message in (f"{tmp_path} must hold pairs *.src.mlir and *.tgt.mlir, and it holds none\n",
+                    "--only must be in the name of a test, such as a/good, and 'b/' is in none\n"):  # fmt: skip
+        with pytest.raises(SystemExit):
+            main([str(tmp_path), "--only", "b/"])
+        assert capsys.readouterr().err.endswith(f"error: {message}")
+        pair(tmp_path, "a/good", "// VERIFY\n", ADD, SWAPPED)
+
+
 def test_a_wrong_verdict_is_said_and_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pair(tmp_path, "expected-otherwise", "// VERIFY\n", ADD, SUBTRACT)
     assert main([str(tmp_path), "--jobs", "1"]) == 1

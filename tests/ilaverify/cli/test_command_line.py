@@ -284,6 +284,8 @@ BAD: list[tuple[str, str]] = [
         "ilaverify: --data must be one of auto, uninterpreted, bits, not 'some'\n",
     ),
     ("mapping f1", "ilaverify: f1 is a rule; use ilaverify rule f1\n"),
+    ("show f1", "ilaverify: f1 is a rule, no model; use ilaverify rule f1, or --mlir for its functions\n"),
+    ("show vta_relu", "ilaverify: vta_relu is a mapping, no model; use ilaverify mapping vta_relu\n"),
     ("mapping lemma-vta-sum", "ilaverify: lemma-vta-sum is a lemma; use ilaverify rule lemma-vta-sum\n"),
     ("mapping flexasr_maxpool --method chc --shape 2x16", "--method chc has no parameter shape; leave it out, or use"),
     ("mapping flexasr_maxpool --timeout -1", "must be a positive number of seconds, not '-1'"),

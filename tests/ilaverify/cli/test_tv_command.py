@@ -210,6 +210,8 @@ def test_reports(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = Path("h.html").read_text(encoding="utf-8")
     assert "bad" in page and "May a function of an MLIR program take the place of another one" in page
     assert not re.search("driver|accelerator", page[page.index("<body>") :])
+    assert "answers <code>" not in page and "pair <code>" not in page  # nothing for people
+    assert claims(capsys, source, target)[1]["bad"]["claim"]["interpretations"] == []  # evaluated
 
 
 BAD_USAGE = {
@@ -219,17 +221,28 @@ BAD_USAGE = {
     ("a.mlir", "missing.mlir"): "missing.mlir: an MLIR file must be a readable file: No such file or directory",
     ("a.mlir", "wrong.mlir"): "wrong.mlir:1:1: here must be the name of a result, not '%'",
     ("a.mlir", "other.mlir"): (
-        "both programs must have a function with a body under one name; the source has @f, and the target has @other"
+        "both programs must have a function with a body under one name; a.mlir has @f, and other.mlir has @other"
     ),
     ("a.mlir", "a.mlir", "--function", "g"): (
-        "both programs must have the function @g with a body under one name; the source has @f, and the target has @f"
+        "both programs must have the function @g with a body under one name; a.mlir has @f, and a.mlir has @f\n"
+    ),
+    ("a.mlir", "a.mlir", "--function", "@g"): "both programs must have the function @g with a body under one name",
+    ("a.mlir", "a.mlir", "--asociative"): (
+        "ilaverify: unrecognized arguments: --asociative (did you mean --associative?)\nusage: ilaverify tv [-h]"
+    ),
+    ("a.mlir", "a.mlir", "--module", "./a"): (
+        "--module must name a Python module, such as my_chip, or a file of rules, FILE.mlir, not './a'\n"
     ),
     ("a.mlir", "twice.mlir"): "twice.mlir:6:1: the function @f must be defined only once",
     ("a.mlir", "a.mlir", "--sarif", "x", "--junit", "x"): "--junit",
     ("a.mlir", "--passes", "cse;x"): "--passes must be names of passes of mlir-opt with commas between them",
+    ("a.mlir", "--passes", "func.func(cse)"): (
+        "options in braces, such as canonicalize,one-shot-bufferize{allow-unknown-ops=1}, not 'func.func(cse)'; passes "
+        "on functions are named alone, without func.func(...)\n"
+    ),
     ("a.mlir", "--passes", "cse,"): "--passes must name a pass behind each comma, such as canonicalize,cse",
     ("a.mlir", "--passes", "cse", "--mlir-opt", "no-such-program"): (
-        "no-such-program must be a program that can be run; name an mlir-opt"
+        "no-such-program must be a program that can be run; name an mlir-opt, on the path or with its folder\n"
     ),
 }
 
@@ -302,6 +315,18 @@ def test_a_pass_that_fails_leaves_the_steps_before_it(
     assert code == 2
     assert {name: row["status"] for name, row in rows.items()} == {"m.2-fails": "ERROR", "m.1-swap.f": "PROVED"}
     assert rows["m.2-fails"]["reason"] == f"the pass fails must give a program: m.mlir:2:1: {fake}: this pass fails"
+
+
+def test_one_function_is_chosen_after_each_pass(folder: Path, fake: str, capsys: pytest.CaptureFixture[str]) -> None:
+    source = write("m.mlir", function("f", ADD), function("g", ADD))
+    given = source, "--mlir-opt", fake, "--passes", "swap,nothing"
+    code, rows = claims(capsys, *given, "--function", "@g")
+    assert (code, list(rows)) == (0, ["m.1-swap.g"])
+    code, out, err = tv(capsys, *given, "--function", "h")
+    assert (code, out, err) == (64, "", "ilaverify: m.mlir must have the function @h with a body; it has @f, @g\n")
+    other = write("other.mlir", function("f", ADD), function("g", SUBTRACT))
+    code, out, _ = tv(capsys, other, "--mlir-opt", fake, "--passes", "break", "--function", "g")
+    assert (code, out) == (0, "nothing to prove: no pass changed the function @g\n")
 
 
 def test_passes_that_change_nothing_prove_nothing(folder: Path, fake: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -115,8 +115,8 @@ def test_other_files_need_one(nothing_installed: None) -> None:
         load(DATA / "custom" / "scalars.mlir")
     assert str(complaint.value) == (
         "2:1: an operation must be in the generic form, because no mlir-opt was found to convert it; install one "
-        "(Debian: mlir-19-tools or mlir-22-tools; pip: ilaverify[mlir]), or name it, or write the file with "
-        "mlir-opt --mlir-print-op-generic"
+        "(Debian: mlir-19-tools or mlir-22-tools; pip: the extra mlir of ilaverify), or name it, or write the file "
+        "with mlir-opt --mlir-print-op-generic"
     )
 
 
@@ -134,13 +134,17 @@ def test_where_a_converter_is_looked_for(
     plain = script(tmp_path / "numbered" / "mlir-opt", "true")
     assert find_converter() == Converter(plain)
     assert find_converter("mlir-opt-9") == Converter(str(tmp_path / "numbered" / "mlir-opt-9"))
-    with pytest.raises(ConverterError, match=r"^mlir-opt-8 must be a program that can be run; name an mlir-opt$"):
+    with pytest.raises(
+        ConverterError,
+        match=r"^mlir-opt-8 must be a program that can be run; name an mlir-opt, on the path or with its folder$",
+    ):
         find_converter("mlir-opt-8")
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("cat > /dev/null; echo '<stdin>:0:0: error: no sequence' >&2; exit 1", "PROGRAM: no sequence"),
         ("cat > /dev/null; echo 'out of memory' >&2; exit 3", "PROGRAM ended with exit code 3: out of memory"),
         ("kill -9 $$", "PROGRAM ended with signal 9: "),
         ("exec sleep 60", "PROGRAM must end within 0.2 seconds; it was stopped"),
