@@ -25,7 +25,7 @@ from rewrites.rules.tensor.matching import (
     PIXELS_AS_PRODUCT,
     TRANSPOSED_TWICE,
 )
-from rewrites.rules.tensor.products import BATCH_AS_ONE_PRODUCT
+from rewrites.rules.tensor.products import BATCH_AS_ONE_PRODUCT, BATCH_OF_ONE, BATCHES_IN_PARTS
 
 from .directed import Place, Suggestion
 
@@ -167,6 +167,23 @@ def _pixels(egraph: EGraph, node: ENode) -> Iterator[Suggestion]:
         yield suggestion
 
 
+def _batches(egraph: EGraph, node: ENode) -> Iterator[Suggestion]:
+    """Several products, each of which has a right side of its own."""
+    a, b = node.operands
+    shape = shape_of(egraph, a)
+    if len(shape) == 3 and shape[0] > 1 and not has(egraph, b, "broadcast"):
+        h, n, k = shape
+        yield {"a": a, "b": b}, {"h": h, "n": n, "k": k, "m": shape_of(egraph, b)[2], "q": h // 2}
+
+
+def _single(egraph: EGraph, node: ENode) -> Iterator[Suggestion]:
+    """One product with an axis for batches."""
+    a, b = node.operands
+    shape = shape_of(egraph, a)
+    if len(shape) == 3 and shape[0] == 1:
+        yield {"a": a, "b": b}, {"n": shape[1], "k": shape[2], "m": shape_of(egraph, b)[2]}
+
+
 def _biased(
     inner: Callable[[EGraph, ENode], tuple[dict[str, int], dict[str, int]] | None],
 ) -> Callable[[EGraph, ENode], Iterator[Suggestion]]:
@@ -209,6 +226,8 @@ PRODUCTS: Final[Mapping[TensorRule, Place | None]] = {
     PIXELS_AS_PRODUCT: at("conv", _pixels),
     STRIDED_PIXELS: at("conv", _strided_pixels),
     BATCH_AS_ONE_PRODUCT: None,
+    BATCHES_IN_PARTS: at("matmul", _batches),
+    BATCH_OF_ONE: at("matmul", _single),
 }
 """Convolutions, and batches of products, as products of two matrices."""
 BIASED_PRODUCTS: Final = {

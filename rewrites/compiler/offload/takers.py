@@ -60,10 +60,8 @@ def as_product(
             node, types = plain
             outputs, inner = types[1].shape[0], math.prod(types[1].shape[1:])
             rows = node.type.elements // outputs
-        elif types[0].rank == 2:
-            (rows, inner), outputs = types[0].shape, types[1].shape[1]
-        else:
-            return "it is a batch of products of two computed matrices: each would be a program of its own"
+        else:  # of a batch one
+            (rows, inner), outputs = types[0].shape[-2:], types[1].shape[-1]
         shapes = [(rows, inner), (outputs, inner), *([(outputs,)] if bias else [])]
         product = Node(operator.name, (), tuple(attributes.items()), types[0].with_shape((rows, outputs)))
         return product, tuple(map(types[0].with_shape, shapes))

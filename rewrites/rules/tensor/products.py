@@ -66,9 +66,30 @@ BATCH_AS_ONE_PRODUCT = TensorRule(
     reshape(matmul(reshape(LEFT, H * N, K), B), H, N, M),
     at_least(1, H, N, K, M),
 )
+BATCHES_IN_PARTS = TensorRule(
+    "batches of matmul in two parts",
+    matmul(LEFT, RIGHT),
+    concat(0, matmul(first(LEFT, Q), first(RIGHT, Q)), matmul(rest(LEFT, Q), rest(RIGHT, Q))),
+    le(Q, H),
+)
+BATCH_OF_ONE = TensorRule(
+    "a batch of one product of matrices",
+    matmul(input_("a", 1, N, K), input_("b", 1, K, M)),
+    reshape(matmul(reshape(input_("a", 1, N, K), N, K), reshape(input_("b", 1, K, M), K, M)), 1, N, M),
+    at_least(1, N, K, M),
+)
 ZERO_BIAS = over_reals("a bias of zeros", bias(matmul(A, B), fill(0, M), 1), matmul(A, B))
 
 _WRONG = [
+    wrong(
+        "batches of matmul in two parts, of one part of the right side",
+        matmul(input_("a", 2 * H, N, K), input_("b", 2 * H, K, M)),
+        concat(
+            0,
+            *(matmul(part(input_("a", 2 * H, N, K), H), first(input_("b", 2 * H, K, M), H)) for part in (first, rest)),
+        ),
+        at_least(1, H, N, K, M),
+    ),
     wrong_over_reals(
         "products of matrices commute",
         matmul(input_("a", N, N), input_("b", N, N)),
@@ -190,13 +211,9 @@ _REPAIRED = [
 ]
 
 _VALID = [
-    TensorRule(
-        "batches of matmul in two parts",
-        matmul(LEFT, RIGHT),
-        concat(0, matmul(first(LEFT, Q), first(RIGHT, Q)), matmul(rest(LEFT, Q), rest(RIGHT, Q))),
-        le(Q, H),
-    ),
+    BATCHES_IN_PARTS,
     BATCH_AS_ONE_PRODUCT,
+    BATCH_OF_ONE,
     reordered(
         "blocks of k elements of the inner axis",
         matmul(input_("a", N, Q * K), input_("b", Q * K, M)),

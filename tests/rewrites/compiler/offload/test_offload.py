@@ -78,6 +78,16 @@ def depthwise() -> Graph:
     return b.graph({"y": conv(b, x, b.constant(whole(24, 1, 3, 3)), 2, (1, 1, 1, 1), groups=24)})
 
 
+def batched() -> Graph:
+    """Products of two computed matrices, as many as heads of an attention, and one with an axis for them."""
+    b = Builder()
+    x, y = b.input("x", f32(5, 3, 4)), b.input("y", f32(5, 4, 2))
+    one = b.add(
+        "matmul", b.add("slice", x, start=(0,) * 3, stop=(1, 3, 4), stride=(1,) * 3), b.input("z", f32(1, 4, 3))
+    )
+    return b.graph({"all": b.add("matmul", x, y), "one": one})
+
+
 def recurrent(kind: str, **more: object) -> Graph:
     """A layer of one sequence; the first state of some is a constant array of zeros, of some a broadcast."""
     b = Builder()
@@ -116,6 +126,8 @@ CASES: dict[str, tuple[Callable[[], Graph], tuple[str, ...], dict[str, int]]] = 
     "convolutions, all targets": (convolutions, ("flexasr", "hlscnn", "vta"), {"hlscnn.conv2d": 5}),
     "depthwise on HLSCNN": (depthwise, ("hlscnn",), {"hlscnn.conv2d": 2}),
     "depthwise on VTA": (depthwise, ("vta",), {"vta.dense": 2}),
+    "batches on FlexASR": (batched, ("flexasr",), {"flexasr.linear": 6}),
+    "batches on VTA": (batched, ("vta",), {"vta.dense": 6}),
     "lstm": (lambda: recurrent("lstm"), ("flexasr",), {"flexasr.lstm": 1}),
     "gru": (lambda: recurrent("gru"), ("flexasr",), {"flexasr.gru": 1}),
     "rnn": (lambda: recurrent("rnn"), ("flexasr",), {"flexasr.rnn": 1}),
@@ -231,12 +243,6 @@ def test_what_stays_on_the_host_has_a_reason() -> None:
         "flexasr.linear computes it as the activation of a dense layer, and compile uses nothing for it alone; "
         "compile does not use the relu of HLSCNN's convolution; compile does not use vta_relu of the catalogue"
     )
-    b = Builder()
-    x, y = b.input("x", f32(2, 3, 4)), b.input("y", f32(2, 4, 3))
-    batched = offload(b.graph({"z": b.add("matmul", x, y)}), ALL, find_backends(["vta"]))
-    assert reasons(batched) == {
-        "matmul": "it is a batch of products of two computed matrices: each would be a program of its own"
-    }
     without = offload(dense(), gate("flexasr_linear"), find_backends(["flexasr"]))
     assert reasons(without)["matmul"] == (
         "without a live certificate it must not be offloaded (flexasr_linear: there is no certificate)"
