@@ -149,13 +149,13 @@ def table(rows: Sequence[Row]) -> str:
         if row.verdict == "REFUTED":
             lines += ["", f"{row.file}, {row.pass_name}, @{row.function}: {row.reason}"]
     reasons = Counter(_kind_of(row.reason) for row in rows if row.verdict in ("UNKNOWN", "ERROR"))
-    lines += ["", *(f"* UNKNOWN, {count} times: {reason}" for reason, count in reasons.most_common())]
+    lines += ["", *(f"* UNKNOWN or ERROR, {count} times: {reason}" for reason, count in reasons.most_common())]
     return "\n".join([*lines, ""])
 
 
 def _kind_of(reason: str) -> str:
-    """A reason without places, names and numbers."""
-    return re.sub(r"%\w+|@\w+|\d+", "N", reason)
+    """A reason without places and releases."""
+    return re.sub(r" at \d+:\d+| \d+\.[\d.]+", "", reason)
 
 
 def present(pipelines: Sequence[str], converter: Converter) -> tuple[list[str], list[str]]:

@@ -184,6 +184,13 @@ def test_other_while_loops_are_named(text: str) -> None:
         run(program, 0, 3, 1, 0)
 
 
+def test_a_while_loop_over_words_is_named() -> None:
+    text = counting("%s").replace("index", "i32")
+    program = function("%l: i32, %h: i32, %s: i32, %i: i32", "i32", text, "%0#0")
+    with pytest.raises(NotCovered, match="a loop over words has no meaning here"):
+        run(program, 0, 3, 1, 0)
+
+
 @pytest.mark.parametrize("n", range(-1, 5))
 def test_an_affine_choice_is_made_by_all_constraints(n: int) -> None:
     holds = "condition = affine_set<(d0)[s0] : (d0 - 1 >= 0, s0 - d0 - 2 == 0)>"

@@ -38,9 +38,12 @@ def _variables(call: Call, bounds: Sequence[tuple[Term, Term, Term]]) -> tuple[l
     return counters, counts, values
 
 
+_OVER_WORDS = "a loop over words has no meaning here", "compute its bounds as index"
+
+
 def _for(call: Call) -> Sequence[MeaningOfValue]:
     if call.body.arguments[:1] and call.body.arguments[0].type != ir.IndexType():
-        raise call.fail("a loop over words has no meaning here", "compute its bounds as index")
+        raise call.fail(*_OVER_WORDS)
     if call.has("unsignedCmp"):
         raise call.fail("a loop whose bounds are compared without sign has no meaning here")
     low, high, step = (bound(call, call.element(k)) for k in range(3))
@@ -127,6 +130,8 @@ _WITHOUT_FLAGS = frozenset({"arith.overflow<none>", "arith.fastmath<none>"})
 def _while(call: Call) -> Sequence[MeaningOfValue]:
     """A loop that counts: it ends when a number that grows by a positive step is no longer below a bound."""
     after, place, ends = _count(call)
+    if call.element(place).kind != INTEGERS:
+        raise call.fail(*_OVER_WORDS)
     low, high, step = (bound(call, each) for each in (call.element(place), *ends))
     grows = at_most(number(1), step)
     if not is_true(grows):
