@@ -346,8 +346,8 @@ class _Attempt:
         unproved = self._unlike(source, target) or self._undefined(known, target)
         if unproved:
             return unproved
-        for place, (a, b) in enumerate(zip(source.results, target.results, strict=True)):
-            unproved = self._result(place, known, a, b)
+        for place in range(len(source.results)):
+            unproved = self._result(place, known, source, target)
             if unproved:
                 return unproved
         unproved = self._memory(known, source.memory, target.memory)
@@ -370,8 +370,8 @@ class _Attempt:
                 return text
         return ""
 
-    def _result(self, number: int, known: Sequence[Term], a: Element | Tensor, b: Element | Tensor) -> str:
-        name = f"result {number}"
+    def _result(self, number: int, known: Sequence[Term], source: Meaning, target: Meaning) -> str:
+        name, a, b = source.names[number], source.results[number], target.results[number]
         if isinstance(a, Element) and isinstance(b, Element):
             return "" if self._element(f"{name} is the same", known, (a, b), ()) else f"{name} is the same"
         assert isinstance(a, Tensor)

@@ -253,7 +253,7 @@ class Runs:
     def _compared(
         self, inputs: Inputs, evaluation: Evaluation, place: int, a: Element | Tensor, b: Element | Tensor
     ) -> Counterexample | None:
-        name = f"result {place}"
+        name = self.source.names[place]
         if isinstance(a, Element) and isinstance(b, Element):
             return self._element(inputs, evaluation, name, a, b)
         assert isinstance(a, Tensor)

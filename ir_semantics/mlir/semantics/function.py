@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ir_semantics.elements.operators import both, equal
-from ir_semantics.elements.terms import Term, integer_value, number
+from ir_semantics.elements.terms import Term, integer_value, is_true, number, truth
 from ir_semantics.mlir import ir
+from ir_semantics.scalars.formats import Format
 
 from . import affine, buffers, calls, constants, floats, integers, linalg, tensor
 from .arguments import Arguments, block_of, require_known_attributes
 from .control import affine as affine_control
 from .control import scf
-from .memory import Buffer, Memory
+from .memory import Buffer, Memory, Place
 from .program import Environment, MeaningOfValue, Operator, Proviso, Reading, Requirement, Scope, run_block
 from .tosa import elementwise, movement, reductions
-from .values import VERIFY, Element, NotCovered, Tensor, defined
+from .values import VERIFY, Element, NotCovered, Rule, Tensor, defined, undefined
 
 OPERATORS: Mapping[str, Operator] = {
     **constants.OPERATORS,
@@ -38,8 +39,9 @@ OPERATORS: Mapping[str, Operator] = {
 
 @dataclass(frozen=True)
 class Meaning:
-    """Results, what must hold or the behaviour is undefined, memory at the end, and readings that matter."""
+    """Named results, what must hold or the behaviour is undefined, memory at the end, and readings that matter."""
 
+    names: tuple[str, ...]
     results: tuple[Element | Tensor, ...]
     requirements: tuple[Requirement, ...]
     notes: tuple[str, ...]
@@ -80,9 +82,10 @@ def meaning_of(
     types = (v.type for v in (*block.arguments, *(r for o in block.operations for r in o.results)))
     if len({t.element for t in types if isinstance(t, ir.MemRefType)}) > 1:
         scope.notes["buffers of elements of different types share no memory"] = None
-    shown = [each for result in results for each in _parts(function, result)]
+    names, shown = zip(*_parts(function, results, scope.memory), strict=True) if results else ((), ())
     return Meaning(
-        tuple(shown),
+        names,
+        shown,
         tuple(scope.requirements),
         tuple(scope.notes),
         scope.memory,
@@ -92,15 +95,52 @@ def meaning_of(
     )
 
 
-def _parts(function: ir.Operation, result: MeaningOfValue) -> Sequence[Element | Tensor]:
-    """A result; of a buffer its block, offset, sizes and strides."""
-    if not isinstance(result, Buffer):
-        return [result]
-    known = integer_value(result.block)
-    if (known is None or known < 0) and result.block.op != "symbol":
-        why = "a buffer that the function makes or chooses cannot be returned here"
-        raise NotCovered("func.return", function.position, why, "write to an argument in its place")
-    return [defined(n) for n in (result.block, result.offset, *result.shape, *result.strides)]
+def _parts(
+    function: ir.Operation, results: Sequence[MeaningOfValue], memory: Memory
+) -> Iterator[tuple[str, Element | Tensor]]:
+    """Results with their names; of a buffer all that a caller can tell.
+
+    That is its block, offset, sizes and strides, whether it is no view, which alone is freed, and of a new block
+    whether it is alive, and what it holds.  A new block is known by the first result that lies in it.  What blocks
+    hold that were there before is compared with all of memory.
+    """
+    new: list[int] = []
+    for k, result in enumerate(results):
+        name = f"result {k}"
+        if not isinstance(result, Buffer):
+            yield name, result
+            continue
+        block, known, kept, holds = result.block, integer_value(result.block), truth(True), _nothing(result.kind)
+        if known is not None and known < 0:
+            if not is_true(memory.freeable(block)) or not is_true(memory.writable(block)):
+                why = "a new buffer that the caller may not write, or not free, cannot be returned here"
+                raise NotCovered("func.return", function.position, why, "make it by memref.alloc")
+            new += [known] * (known not in new)
+            kept, holds = memory.alive(block), _contents(result, memory)
+            block = number(-1 - new.index(known))
+        elif known is None and block.op != "symbol":
+            why = "a buffer that the function chooses cannot be returned here"
+            raise NotCovered("func.return", function.position, why, "write to an argument in its place")
+        yield f"the block of {name}", defined(block)
+        yield f"the offset of {name}", defined(result.offset)
+        for d, (size, stride) in enumerate(zip(result.shape, result.strides, strict=True)):
+            yield f"size {d} of {name}", defined(size)
+            yield f"stride {d} of {name}", defined(stride)
+        yield f"that {name} is no view", Element(truth(True), truth(result.parent is None))
+        yield f"that {name} is alive", Element(truth(True), kept)
+        yield f"what {name} holds", Tensor(result.kind, result.shape, holds)
+
+
+def _contents(buffer: Buffer, memory: Memory) -> Rule:
+    def rule(at: Sequence[Term]) -> Element:
+        element = memory.cells(Place(buffer.kind, buffer.block, buffer.address(at), (buffer, tuple(at))))
+        return Element(element.value, both(memory.alive(buffer.block), element.defined))
+
+    return rule
+
+
+def _nothing(kind: Format) -> Rule:
+    return lambda _: undefined(kind)
 
 
 def _require_stated(scope: Scope, function: ir.Operation, result: Tensor, type_: ir.TensorType) -> None:

@@ -260,10 +260,10 @@ REFUSED = {
         next(iter(read(BRANCHES).symbols())),
         "func.func at 2:1: a function must be one block; keep control flow in operators of scf or affine",
     ),
-    "a new buffer": (
-        function("", "memref<f32>", f"%m = {op('memref.alloc', '', '() -> memref<f32>', NO_SIZES)}", "%m"),
-        "func.return at 2:5: a buffer that the function makes or chooses cannot be returned here; "
-        "write to an argument in its place",
+    "a new buffer that ends with the function": (
+        function("", "memref<f32>", f"%m = {op('memref.alloca', '', '() -> memref<f32>', NO_SIZES)}", "%m"),
+        "func.return at 2:5: a new buffer that the caller may not write, or not free, cannot be returned here; "
+        "make it by memref.alloc",
     ),
     "a call with a buffer": (
         function("%m: memref<f32>", "i1", f"%0 = {op('func.call', '%m', '(memref<f32>) -> i1', 'callee = @g')}", "%0"),
