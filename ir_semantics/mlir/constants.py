@@ -147,6 +147,8 @@ def _of_bytes(data: bytes, type: TensorType | VectorType, count: int) -> DenseEl
         if data in (b"\x00", b"\xff"):
             return dense(type, bytes([data[0] & 1]))
         if len(data) == (count + 7) // 8:
+            if count % 8 and data[-1] >> count % 8:
+                raise ValueError("hexadecimal data of i1 must have zeros beyond the bits of its elements")
             return dense(type, bytes(data[i // 8] >> i % 8 & 1 for i in range(count)))
         whole, count = 1, (count + 7) // 8
     elif len(data) in (whole, whole * count):

@@ -388,6 +388,15 @@ class Module:
         yield from _symbols(self.operations)
 
 
+def walk(operations: Sequence[Operation]) -> Iterator[Operation]:
+    """Operations, each followed by all that are inside of it."""
+    for operation in operations:
+        yield operation
+        for region in operation.regions:
+            for block in region.blocks:
+                yield from walk(block.operations)
+
+
 def _symbols(operations: Sequence[Operation]) -> Iterator[Operation]:
     for operation in operations:
         if operation.symbol is not None and operation.name != "builtin.module":

@@ -161,13 +161,15 @@ def require_known_attributes(function: ir.Operation) -> None:
 
 
 _INDEX_BITS = re.compile(r"\bindex\W+([0-9]+)", re.ASCII)
+_ALIAS = re.compile(r"[#!][A-Za-z_][\w$]*+(?![.<])", re.ASCII)
 
 
 def require_usual_index(modules: Iterable[ir.Module]) -> None:
-    """Raises NotCovered where a module says that values of type index have other than 64 bits."""
-    for operation in (o for module in modules for o in module.operations):
-        layout = operation.attributes.get("dlti.dl_spec")
-        if any(bits != "64" for bits in _INDEX_BITS.findall(getattr(layout, "text", ""))):
+    """Raises NotCovered where an operation says that values of type index have other than 64 bits, or may say so."""
+    for operation in (o for module in modules for o in ir.walk(module.operations)):
+        layout = operation.attributes.get("dlti.dl_spec", ir.OpaqueAttribute(""))
+        text = layout.text if isinstance(layout, ir.OpaqueAttribute) else "#unknown"
+        if any(bits != "64" for bits in _INDEX_BITS.findall(text)) or _ALIAS.search(text):
             why = "values of type index must have 64 bits here"
             raise NotCovered(operation.name, operation.position, why, "say so in dlti.dl_spec, or say nothing of index")
 

@@ -96,12 +96,16 @@ def static_shape(shape: Sequence[int]) -> tuple[Term, ...]:
     return tuple(map(number, shape))
 
 
+WIDEST = 4096
+"""Bits of an integer; numbers of wider ones have more digits than Python converts (4,300)."""
+
+
 def format_of(type_: ir.Type) -> Format | None:
     """The format of numbers of a type: i1 is Boolean, index all integers; None where there is none here."""
     match type_:
         case ir.IntegerType(width=1, signedness="signless"):
             return BOOLEAN
-        case ir.IntegerType(width=width, signedness="signless"):
+        case ir.IntegerType(width=width, signedness="signless") if 0 < width <= WIDEST:
             return word(width)
         case ir.IndexType():
             return INTEGERS

@@ -156,9 +156,25 @@ def test_modules_in_which_an_index_has_other_than_64_bits_are_not_covered() -> N
     in_words = f"%s = {cast}\n%c = {constant(large, 'i64')}\n%0 = {op('arith.addi', '%s, %c', '(i64, i64) -> i64')}"
     for layout in ("", "index = 64 : i32", "i128 = dense<128> : vector<2xi64>"):
         assert compared(laid_out(layout, in_indices), laid_out(layout, in_words)).status is Status.PROVED, layout
-    for layout in ("index = 32 : i32", "#dlti.dl_entry<index, 32 : i32>"):
-        outcome = compared(laid_out(layout, in_indices), laid_out(layout, in_words))
+    narrow = "index = 32 : i32"
+    for layout, where in {
+        narrow: str,
+        "#dlti.dl_entry<index, 32 : i32>": str,
+        "index = 32": lambda text: f'"builtin.module"() ({{{text}}}) : () -> ()',
+        "": lambda text: text.replace("}) :", f"}}) {{dlti.dl_spec = #dlti.dl_spec<{narrow}>}} :", 1),
+        "#narrow": lambda text: f"#narrow = #dlti.dl_entry<index, 32 : i32>\n{text}",
+        "index = #bits": lambda text: f"#bits = 32 : i32\n{text}",
+        "!number = 32 : i32": lambda text: f"!number = index\n{text}",
+    }.items():
+        outcome = compared(where(laid_out(layout, in_indices)), where(laid_out(layout, in_words)))
         assert outcome.status is Status.UNKNOWN
         assert outcome.reason.endswith(
             "values of type index must have 64 bits here; say so in dlti.dl_spec, or say nothing of index"
         )
+
+
+@pytest.mark.parametrize("width", [0, 4097])
+def test_integers_without_bits_and_of_very_many_are_not_covered(width: int) -> None:
+    """Of the wide ones Python refuses to write decimal numbers."""
+    same = function(f"%x: i{width}", f"i{width}", "%x")
+    assert f"an argument of the type i{width} has no meaning here" in refines(same, same).reason

@@ -304,6 +304,9 @@ WRONG = {
     '"a"() {a = dense<"0x10"> : tensor<1xi4>} : () -> ()': (
         "1:12: hexadecimal data of i4 must have zeros beyond each element's 4 bits"
     ),
+    '"a"() {a = dense<"0x74"> : tensor<1xi1>} : () -> ()': (  # which mlir-opt reads as true
+        "1:12: hexadecimal data of i1 must have zeros beyond the bits of its elements"
+    ),
     '"a"() {a = dense<"0x012"> : tensor<1xi8>} : () -> ()': (
         "1:18: hexadecimal data must be at most 268435456 bytes of two digits each"
     ),
