@@ -66,6 +66,8 @@ def name_width(names: Iterable[str]) -> int:
 
 def show_outcome(outcome: ProofOutcome, width: int) -> str:
     """One outcome as text, with names in a column of this width."""
+    from rewrites.compiler.artefact.origins import printable
+
     mark = "" if outcome.as_expected and outcome.status == "PROVED" else f"  expected {outcome.expected}"
     store = ", from store" if outcome.from_store else ""
     lines = [f"{outcome.status:<8} {outcome.name:<{width}} {outcome.seconds:6.1f} s{store}{mark}"]
@@ -74,7 +76,7 @@ def show_outcome(outcome: ProofOutcome, width: int) -> str:
     if outcome.claim is not None and outcome.status == "PROVED":
         lines.append(f"         {outcome.claim['size_domain']}")
     if outcome.reason:
-        lines.append(f"         {shorten(outcome.reason, 300)}")
+        lines.append(f"         {printable(shorten(outcome.reason, 300))}")
     return "\n".join(lines)
 
 

@@ -79,6 +79,7 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument("--timeout", type=seconds, default=60.0, metavar="S", help="for each function; default: 60")
     parser.add_argument("--memory", type=megabytes, default=4096, metavar="MB", help="for each process; default: 4096")
     parser.add_argument("--store", type=place, metavar="FILE", help="proof store; default: none is used")
+    parser.add_argument("--recheck", action="store_true", help="put stored proofs to both solvers again")
     parser.add_argument("--json", action="store_true", help="machine-readable output")
     for name, what in REPORTS.items():
         parser.add_argument(f"--{name}", type=place, metavar="FILE", help=f"write {what}")
@@ -88,7 +89,7 @@ def add_parser(verbs: Any) -> None:
         metavar="FILE.mlir",
         help="write proved pairs as rules on tensors, to be proved as such",
     )
-    parser.set_defaults(run=_tv, recheck=False, trust=None)
+    parser.set_defaults(run=_tv, trust=None)
 
 
 def _symbol(text: str) -> str:
@@ -105,6 +106,7 @@ def _tv(options: argparse.Namespace) -> int:
     from ilaverify.text import show_written
     from reports.outcomes import tally
     from reports.store import ProofStore
+    from rewrites.compiler.artefact.origins import printable
 
     claims = _claims(options)
     if not options.json:
@@ -126,7 +128,7 @@ def _tv(options: argparse.Namespace) -> int:
     for outcome in claims.broken:
         cli_prove.tell(outcome, 0, set(), options)
     proved, interrupted = cli_prove.run_entries(claims.entries, limits, store, options, keep)
-    outcomes = _with_first_wrong(claims, [*claims.broken, *proved])
+    outcomes = [*claims.broken, *_with_first_wrong(proved)]
     try:
         if failure is None:
             cli_prove.write_reports(outcomes, options, written, cli_report.PageInputs())
@@ -140,7 +142,7 @@ def _tv(options: argparse.Namespace) -> int:
         print(show_written(written), end="")
         for outcome in outcomes:
             for note in outcome.notes:
-                print(f"{outcome.name}: {note}")
+                print(printable(f"{outcome.name}: {note}"))
         changed = "a function" if options.function is None else f"the function @{options.function}"
         print(tally(outcomes) if outcomes else f"nothing to prove: no pass changed {changed}")
     if failure is not None:
@@ -155,6 +157,8 @@ def _check_places(options: argparse.Namespace) -> None:
         require_writable("-o", options.directory, directory=True)
     if options.store is not None:
         require_store(options.store)
+    elif options.recheck:
+        raise UsageError("--recheck is about stored proofs; name their store with --store FILE")
     if options.rules is not None and options.rules.suffix != SUFFIX:
         raise UsageError(
             f"--rules must name a file with the suffix {SUFFIX}, which --module takes, not {options.rules}"
@@ -214,21 +218,27 @@ def _claims(options: argparse.Namespace) -> Claims:
 def _files(path: Path) -> Sequence[Path]:
     if not path.is_dir():
         return [path]
-    files = sorted(path.rglob(f"*{SUFFIX}"))
+    files = sorted(file for file in path.rglob(f"*{SUFFIX}") if not file.is_fifo())  # which would be waited for
     if not files:
         raise UsageError(f"{path} must hold MLIR files (*{SUFFIX}), and it holds none")
     return files
 
 
-def _with_first_wrong(claims: Claims, outcomes: Sequence[ProofOutcome]) -> list[ProofOutcome]:
-    """The outcomes, in which the first refuted step of each file has a note that says so."""
+def _with_first_wrong(outcomes: Sequence[ProofOutcome]) -> list[ProofOutcome]:
+    """The outcomes, with a note at each file's first refuted step: the first wrong one, if all before are proved."""
     marked: set[str] = set()
+    unproved: dict[str, str] = {}
     result = []
     for outcome in outcomes:
-        step = outcome.name.split(".")[:-1]
-        if outcome.status == "REFUTED" and step and outcome.file not in marked:
-            marked.add(outcome.file)
-            outcome = replace(outcome, notes=(*outcome.notes, f"this is the first wrong step of {outcome.file}"))
+        step, file = outcome.name.rpartition(".")[0], outcome.file
+        if outcome.status == "REFUTED" and step and file not in marked:
+            marked.add(file)
+            note = f"this is the first wrong step of {file}"
+            if unproved.get(file, step) != step:
+                note = f"this is the first step of {file} that is refuted; {unproved[file]}, before it, is not proved"
+            outcome = replace(outcome, notes=(*outcome.notes, note))
+        elif outcome.status not in ("PROVED", "VACUOUS"):
+            unproved.setdefault(file, step)
         result.append(outcome)
     return result
 

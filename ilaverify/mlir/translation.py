@@ -173,8 +173,11 @@ def steps(path: Path, passes: Sequence[tuple[str, str]], converter: Converter) -
         title = f"{part_of_name(path.stem)}.{number}-{name}"
         try:
             after = _program(converter.generic(before.text, f"{name}{{{options}}}" if options else name))
-        except (MlirError, ConverterError) as error:
-            place = f"{path}:{error}" if isinstance(error, MlirError) else f"{path}: {error}"
+            functions(after, str(path))
+        except ConverterError as error:
+            raise PassFailed(title, f"the pass {name} must give a program: {path}: {error}") from error
+        except (MlirError, UsageError) as error:
+            place = f"{path}:{error}" if isinstance(error, MlirError) else str(error)
             raise PassFailed(title, f"the pass {name} must give a program: {place}") from error
         yield Step(title, str(path), before, after)
         before = after
@@ -219,6 +222,7 @@ def add_step(claims: Claims, step: Step, options: Options, symbol: str | None = 
     after = functions(step.target, step.target_file or step.file)
     claims.known |= dict.fromkeys(before)
     resources = [program.module.resources for program in (step.source, step.target)]
+    around = [_attributes_of_modules(program.module.operations) for program in (step.source, step.target)]
     if resources[0] == resources[1] and _same_text(step.source.module.operations, step.target.module.operations):
         claims.unchanged.append(step.name)
         return
@@ -227,9 +231,14 @@ def add_step(claims: Claims, step: Step, options: Options, symbol: str | None = 
             continue
         same = name in after and _same_text((function,), (after[name],))
         refers = ("@",) if resources[0] == resources[1] else ("@", "dense_resource<")
-        if same and not any(sign in text_of(ir.Module((function,))) for sign in refers):
+        same = same and around[0] == around[1] and not any(s in text_of(ir.Module((function,))) for s in refers)
+        if same:
             continue
         _add(claims, step, options, function, name in after)
+
+
+def _attributes_of_modules(operations: Sequence[ir.Operation]) -> list[Mapping[str, ir.Attribute]]:
+    return [o.attributes for o in ir.walk(operations) if o.name == "builtin.module"]
 
 
 def _same_text(one: Sequence[ir.Operation], other: Sequence[ir.Operation]) -> bool:
@@ -242,6 +251,7 @@ def pairs_as_rules(entries: Mapping[str, Entry]) -> tuple[str, dict[str, str], d
     Nothing is taken over from the proofs of the pairs: the rules are claims of their own.
     """
     pairs, names, reasons = dict[str, tuple[ir.Operation, ir.Operation]](), dict[str, str](), dict[str, str]()
+    taken: set[str] = set()
     for name, entry in entries.items():
         subject = entry.build()
         assert isinstance(subject, TranslationSubject)
@@ -251,5 +261,9 @@ def pairs_as_rules(entries: Mapping[str, Entry]) -> tuple[str, dict[str, str], d
         except NotCovered as error:
             reasons[name] = str(error)
             continue
-        pairs[name], names[name] = (left, right), slug(name)
+        stem = slug(name) or "function"
+        numbered = [stem, *(f"{stem}-{k}" for k in range(2, len(taken) + 3))]
+        names[name] = rule = next(n for n in numbered if n not in taken)
+        taken.add(rule)
+        pairs[rule] = left, right
     return text_of_pairs(pairs), names, reasons

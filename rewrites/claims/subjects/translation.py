@@ -89,6 +89,8 @@ class Pair:
         options = content["options"]
         if not isinstance(options, dict) or options.keys() != asdict(Options()).keys():
             raise ValueError(f"the options of a pair must be {', '.join(asdict(Options()))}")
+        if not isinstance(options["associative"], bool):
+            raise ValueError("the option associative of a pair must be true or false")
         reading = options["reading"]
         known = asdict(Reading())
         if not isinstance(reading, dict) or {k: type(v) for k, v in reading.items()} != {

@@ -39,6 +39,12 @@ if "swap" in pipeline:
     text = text.replace("%x, %y", "%y, %x")
 if "data" in pipeline:
     text = text.replace("0x0400000001000000", "0x0400000002000000")
+if "double" in pipeline:
+    text += text
+if "narrow" in pipeline:
+    text = text.rpartition("}})")[0] + "}}) {{dlti.dl_spec = #dlti.dl_spec<index = 32 : i32>}} : () -> ()"
+if "colours" in pipeline:
+    sys.exit("<stdin>:2:1: error: here is red\x1b[31m")
 if "break" in pipeline:
     text = text.replace("addi", "subi")
 print(text, end="")
@@ -46,7 +52,7 @@ print(text, end="")
 
 
 def fake_mlir_opt(path: Path) -> str:
-    """Writes an mlir-opt with the passes swap, nothing, data (of resources), break (which is wrong) and fails."""
+    """Writes an mlir-opt with passes: swap, nothing, data, double, narrow, break (which is wrong), fails, colours."""
     path.write_text(FAKE.format(python=sys.executable), encoding="utf-8")
     path.chmod(0o755)
     return str(path)

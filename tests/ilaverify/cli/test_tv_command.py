@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -13,9 +14,12 @@ import pytest
 import ilaverify
 from ilaverify.cli import main
 from ilaverify.errors import UsageError
+from ilaverify.identity import prover_identity
 from ir_semantics.mlir import convert
 from ir_semantics.mlir.convert import find_converter
-from reports.certificate import certificate_text, content_digest, read_certificate
+from reports.certificate import certificate_text, claim_json, content_digest, questions_digest, read_certificate
+from reports.store import CERTIFICATE, ProofStore, key_of
+from rewrites.claims.subjects.translation import TranslationSubject
 from smt_encodings.claims import Status
 from tests.ilaverify.cli.mlir_programs import (
     ADD,
@@ -115,6 +119,10 @@ def test_a_certificate_is_accepted_and_a_changed_one_is_not(folder: Path, capsys
     def other_name(content: Any) -> None:
         content["claim"]["subject"] = "layer.g"
 
+    def no_truth_value(content: Any) -> None:
+        content["parameters"]["pair"]["options"]["associative"] = "no"
+
+    assert "the option associative of a pair must be true or false" in forged(no_truth_value)
     assert "the subject of a claim about @f must end with f, not be layer.g" in forged(other_name)
     assert "the target side of f is not the one that was proved" in forged(other_target)
     assert "REJECTED" in forged(other_target_with_its_digest)
@@ -154,6 +162,28 @@ def test_a_proof_is_taken_from_a_store(folder: Path, capsys: pytest.CaptureFixtu
     assert claims(capsys, *files, "--store", "store")[1]["f"]["origin"] == "from store"
     write("b.mlir", function("f", SUBTRACT))
     assert claims(capsys, *files, "--store", "store")[1]["f"]["status"] == "REFUTED"
+
+
+def test_a_forged_proof_is_found_where_solvers_are_asked_again(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The proof of another pair with a name, texts and digests of this one."""
+    good = write("a.mlir", function("f", ADD)), write("b.mlir", function("f", SWAPPED))
+    assert claims(capsys, *good, "--store", "store", "-o", "proofs")[0] == 0
+    forged = read_certificate(Path("proofs/f.refinement.cert.json"))
+    forged["parameters"]["pair"]["target"]["text"] = Path(write("c.mlir", function("f", SUBTRACT))).read_text()
+    forged["parameters"]["answers"] = [True]
+    subject = TranslationSubject.of_certificate(forged)
+    forged["semantics"], forged["claim"] = subject.semantics(), claim_json(subject.claim(forged["parameters"]))
+    forged["digest"] = content_digest(forged)
+    key = key_of(subject, prover_identity(subject))
+    ProofStore(Path("store")).put(key, CERTIFICATE, "f", certificate_text(forged), questions_digest(forged))
+    assert claims(capsys, "a.mlir", "c.mlir", "--store", "store")[0] == 0  # as the documents say
+    code, rows = claims(capsys, "a.mlir", "c.mlir", "--store", "store", "--recheck")
+    assert (code, rows["f"]["status"]) == (1, "REFUTED")
+    assert "the stored proof was refused: " in rows["f"]["notes"][0]
+    code, _, err = tv(capsys, *good, "--recheck")
+    assert (code, err) == (64, "ilaverify: --recheck is about stored proofs; name their store with --store FILE\n")
 
 
 def test_functions_that_differ_in_type_or_are_gone_are_unknown(
@@ -288,6 +318,48 @@ def test_the_first_wrong_step_is_named(folder: Path, fake: str, capsys: pytest.C
     assert re.search(r"^REFUTED +model\.3-break\.f ", out, re.MULTILINE)
     assert "model.3-break.f: this is the first wrong step of model.mlir" in out
     assert out.count("first wrong step") == 1
+
+
+def test_a_step_behind_one_that_is_not_proved_is_not_called_the_first_wrong_one(
+    folder: Path, fake: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = write("m.mlir", function("f", ADD), function("g", UNKNOWN))
+    _, out, _ = tv(capsys, source, "--mlir-opt", fake, "--passes", "swap,break")
+    assert "m.2-break.f: this is the first step of m.mlir that is refuted; m.1-swap, before it, is not proved\n" in out
+    _, out, _ = tv(capsys, source, "--mlir-opt", fake, "--passes", "swap,break,fails", "--function", "f")
+    assert "m.2-break.f: this is the first wrong step of m.mlir\n" in out
+    assert ".g" not in out
+
+
+def test_a_pass_that_gives_two_functions_of_one_name_is_a_failed_step(
+    folder: Path, fake: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, rows = claims(capsys, write("m.mlir", function("f", ADD)), "--mlir-opt", fake, "--passes", "swap,double")
+    assert (code, {name: row["status"] for name, row in rows.items()}) == (
+        2, {"m.2-double": "ERROR", "m.1-swap.f": "PROVED"}
+    )  # fmt: skip
+    assert rows["m.2-double"]["reason"].endswith("6:1: the function @f must be defined only once")
+
+
+def test_a_pass_that_changes_what_an_index_is_changes_all_functions(
+    folder: Path, fake: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = write("m.mlir", f'"builtin.module"() ({{\n{function("f", ADD)}}}) : () -> ()\n')
+    code, rows = claims(capsys, source, "--mlir-opt", fake, "--passes", "narrow")
+    assert code == 2 and "values of type index must have 64 bits here" in rows["m.1-narrow.f"]["reason"]
+
+
+def test_what_a_converter_says_reaches_no_terminal_as_it_is(
+    folder: Path, fake: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, out, _ = tv(capsys, write("m.mlir", function("f", ADD)), "--mlir-opt", fake, "--passes", "colours")
+    assert "here is red" in out and "\x1b" not in out
+
+
+def test_a_pipe_in_a_folder_is_not_waited_for(folder: Path, fake: str, capsys: pytest.CaptureFixture[str]) -> None:
+    write("all/a.mlir", function("f", ADD))
+    os.mkfifo("all/b.mlir")
+    assert list(claims(capsys, "all", "--mlir-opt", fake, "--passes", "swap")[1]) == ["a.1-swap.f"]
 
 
 def test_a_folder_with_a_file_that_fails(folder: Path, fake: str, capsys: pytest.CaptureFixture[str]) -> None:
