@@ -34,6 +34,9 @@ def entries() -> Mapping[str, Entry]:
     of_sets = ((s.name, c) for s in RULE_SETS.all().values() for c in (*_scalars(s), *_tensors(s)))
     own = (("", c) for c in (*_lemmas(), *_theorems()))
     for rules, (name, entry) in (*of_sets, *own):
+        if not name:
+            where = _file(rules, entry)
+            raise ExtensionError(f"a rule of {where} must have a name with letters or digits of ASCII: {entry.summary}")
         if name in known:
             files = [_file(*known[name]), _file(rules, entry)]
             where = f"both in {files[0]}" if files[0] == files[1] else f"in {files[0]} and in {files[1]}"

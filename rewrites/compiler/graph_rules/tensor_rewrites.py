@@ -42,8 +42,9 @@ class Constants:
 
     def scalar(self, value: Fraction | float | int, dtype: str) -> Symbol:
         """The symbol of a scalar; raises EGraphError where the element type does not have the number."""
-        array = np.array(float(value), dtype)
-        if not isinstance(value, float) and Fraction(float(array)) != value:
+        with np.errstate(over="ignore"):
+            array = np.array(float(value), dtype)
+        if not isinstance(value, float) and not (np.isfinite(array) and Fraction(float(array)) == value):
             raise EGraphError(f"{value} must be a number of the type {dtype}; it is not")
         digest = digest_of(array)
         self.data.setdefault(digest, array)

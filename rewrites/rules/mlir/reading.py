@@ -95,6 +95,7 @@ def _result_of(operation: ir.Operation) -> ir.Value:
 def rule_of(name: str, left: ir.Operation, right: ir.Operation) -> TensorRule:
     """The rule that one function may take the place of another one; raises NotCovered where it has no terms."""
     _require_one_type(left, right)
+    _require_plain(right)
     sizes: list[Index] = [size(f"n{k}") for k in range(_count_of_sizes(left))]
     equality, stated = _stated(left, sizes)
     while True:
@@ -116,6 +117,15 @@ def rule_of(name: str, left: ir.Operation, right: ir.Operation) -> TensorRule:
     if term.operator == "input":
         raise NotCovered(left.name, left.position, "the left side of a rule must have an operator")
     return TensorRule(name, term, result, domain, equality, note="from MLIR")
+
+
+def _require_plain(*operations: ir.Operation) -> None:
+    """Raises NotCovered where something else than a left function says what only that may say."""
+    for operation in operations:
+        for name in operation.attributes:
+            if name.startswith("rule."):
+                why = f"the attribute {name} must be of the function @left"
+                raise NotCovered(operation.name, operation.position, why)
 
 
 def _require_one_type(left: ir.Operation, right: ir.Operation) -> None:
@@ -199,5 +209,6 @@ def _rules(operations: Sequence[ir.Operation], name: str) -> Iterator[TensorRule
         raise NotCovered(only.name, only.position, "a rule must have two functions, @left and @right")
     for operation in operations:
         if operation.name == "builtin.module":
+            _require_plain(operation)
             for block in operation.regions[0].blocks:
                 yield from _rules(block.operations, operation.symbol or name)

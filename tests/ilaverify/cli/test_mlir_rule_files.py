@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -110,6 +111,17 @@ def test_a_proved_pair_becomes_a_rule_that_the_compiler_uses(folder: Path, capsy
     assert code == 1 and "sums: there is no claim of this name" in out
 
 
+def test_pairs_of_one_name_are_rules_of_several(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for file, text in {"before.mlir": BEFORE, "after.mlir": AFTER}.items():
+        Path(file).write_text("".join(text.replace('"sums"', f'"{name}"') for name in ("A", "a", "\\C3\\A9")))
+    code, out, _ = run(capsys, "tv", "before.mlir", "after.mlir", "--jobs", "1", "--rules", "rules.mlir")
+    assert code == 0
+    for name, rule in {"A": "a", "a": "a-2", "-": "function"}.items():
+        assert f"{name}: ilaverify rule {rule} --module rules.mlir proves it as a rule\n" in out
+    code, out, _ = run(capsys, "list", "rule", "--module", "rules.mlir")
+    assert code == 0 and all(re.search(rf"^ +{rule} ", out, re.MULTILINE) for rule in ("a", "a-2", "function"))
+
+
 @pytest.mark.proof
 def test_a_wrong_twin_is_refuted_and_not_used(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rules = rule_file("wrong.mlir", BEFORE, WRONG)
@@ -137,6 +149,11 @@ def test_bad_files_of_rules(folder: Path, capsys: pytest.CaptureFixture[str]) ->
         + AFTER.replace('"sums"', '"right"')
     )
     Path("broken.mlir").write_text('"func.func"(')
+    rule = Path(rule_file("rule.mlir", BEFORE, AFTER)).read_text()
+    said = '{rule.equality = "over_reals"} '
+    Path("right.mlir").write_text(said.join(rule.rsplit(": () -> ()\n}", 1)).replace(said, f"{said}: () -> ()\n}}"))
+    Path("module.mlir").write_text(f"{said}: () -> ()".join(rule.rsplit(": () -> ()", 1)))
+    Path("nameless.mlir").write_text(rule.replace("sum of transposes", "\\C3\\A9"))
     for name, expected in {
         "absent.mlir": "absent.mlir: an MLIR file must be a readable file: No such file or directory",
         "pair.mlir": "pair.mlir must have a module with the functions @left and @right; it has none",
@@ -145,9 +162,13 @@ def test_bad_files_of_rules(folder: Path, capsys: pytest.CaptureFixture[str]) ->
         "value; a rule may have rule.domain, an affine set with 4 dimensions (one for each ? and each index of the "
         "arguments), and rule.equality, one of ",
         "broken.mlir": "broken.mlir:1:13: ",
+        "right.mlir": "func.func: the attribute rule.equality must be of the function @left",
+        "module.mlir": "builtin.module: the attribute rule.equality must be of the function @left",
+        "nameless.mlir": "a rule of nameless.mlir must have a name with letters or digits of ASCII: transpose(x0) + ",
     }.items():
         code, _, err = run(capsys, "list", "rule", "--module", name)
         assert code == 64 and expected in err, err
+    extensions._modules.clear()
     code, _, err = run(capsys, "show", "flexasr_linear", "--mlir")
     assert (code, err) == (
         64,

@@ -169,3 +169,5 @@ def test_a_definition_is_not_used_where_the_type_lacks_its_numbers() -> None:
     assert Optimised(before, {}).graph.operators() == {"hard_swish": 1}
     with pytest.raises(EGraphError, match="1/6 must be a number of the type float32"):
         Constants().scalar(Fraction(1, 6), "float32")
+    with pytest.raises(EGraphError, match="70000 must be a number of the type float16"):
+        Constants().scalar(Fraction(70000), "float16")
