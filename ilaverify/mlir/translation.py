@@ -251,7 +251,6 @@ def pairs_as_rules(entries: Mapping[str, Entry]) -> tuple[str, dict[str, str], d
     Nothing is taken over from the proofs of the pairs: the rules are claims of their own.
     """
     pairs, names, reasons = dict[str, tuple[ir.Operation, ir.Operation]](), dict[str, str](), dict[str, str]()
-    taken: set[str] = set()
     for name, entry in entries.items():
         subject = entry.build()
         assert isinstance(subject, TranslationSubject)
@@ -262,8 +261,7 @@ def pairs_as_rules(entries: Mapping[str, Entry]) -> tuple[str, dict[str, str], d
             reasons[name] = str(error)
             continue
         stem = slug(name) or "function"
-        numbered = [stem, *(f"{stem}-{k}" for k in range(2, len(taken) + 3))]
-        names[name] = rule = next(n for n in numbered if n not in taken)
-        taken.add(rule)
+        numbered = [stem, *(f"{stem}-{k}" for k in range(2, len(pairs) + 3))]
+        names[name] = rule = next(n for n in numbered if n not in pairs)
         pairs[rule] = left, right
     return text_of_pairs(pairs), names, reasons
