@@ -6,11 +6,11 @@ Every pass is run on every file, and on every ``*.mlir`` of every folder, not on
 all passes that work on operators that have a meaning.  Some of them need loops or buffers, which other passes make
 first, and nothing is said of those.  ``--most`` draws pairs of files and passes, always the same ones.
 
-The table has a row for each pass.  PROVED, REFUTED, UNKNOWN, VACUOUS and ERROR count functions that the pass has
-changed; the last three columns count files: the pass left it as it was (*same*), or there was none to look at, for a
-pass ended without a program (*no output*), or this release does not read the file (*not read*).  Below stand each
-REFUTED with its inputs, which is a fault of the pass, or of our reading of an operator, and is to be looked at, and
-what is UNKNOWN, by reason.
+The table has a row for each pass.  PROVED, REFUTED, UNKNOWN and VACUOUS count functions that the pass has changed; the
+other columns count files: there was no answer in time (*ERROR*), the pass left it as it was (*same*), a pass ended
+without a program (*no output*), or this release does not read it (*not read*).  Below stand each REFUTED with its
+inputs, which is a fault of the pass, or of our reading of an operator, and is to be looked at, and what is UNKNOWN, by
+reason.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ PIPELINES = (
 )
 """Passes of release 22 that work on the operators that have a meaning; those before the last one prepare for it."""
 TITLE = "Passes of mlir-opt"
-OF_FUNCTIONS = ("PROVED", "REFUTED", "UNKNOWN", "VACUOUS", "ERROR")
-OF_FILES = ("same", "no output", "not read")
+OF_FUNCTIONS = ("PROVED", "REFUTED", "UNKNOWN", "VACUOUS")
+OF_FILES = ("ERROR", "same", "no output", "not read")
 COLUMNS = (*OF_FUNCTIONS, *OF_FILES)
 
 
