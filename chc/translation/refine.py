@@ -360,8 +360,12 @@ class _Attempt:
         block, place = fresh("block", INTEGERS), fresh("place", INTEGERS)
         self._compares(MEMORY, (block, place))
         here = [*known, at_most(number(0), block), source.alive(block)]
-        if not self.prover.follows("a block that was there before is left alive", here, target.alive(block)):
-            return "a block that was there before is left alive"
+        for text, before, after in (
+            ("a block that was there before is left alive", truth(True), target.alive(block)),
+            ("a block that may be written may still be written", source.writable(block), target.writable(block)),
+        ):
+            if not self.prover.follows(text, [*here, before], after):
+                return text
         here.append(inside(place, source.size(block)))
         for kind in dict.fromkeys((*source.formats, *target.formats)):
             text = f"an arbitrary element of memory ({kind}) is the same afterwards"

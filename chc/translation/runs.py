@@ -38,6 +38,11 @@ LARGE = 1 << 16
 """From here on it is asked of sizes and indices whether what is computed of them may leave 64 bits."""
 MOST_SMALL, SMALL = 3, 4
 """The largest size that is small, and how many small ones are looked at."""
+_LEFT = {
+    "alive": ("leaves it alive", "frees it"),
+    "writable": ("lets it be written afterwards", "ends all writing to it"),
+}
+"""What functions leave of blocks that were there before: what the source does, and what the target must not do."""
 MOST_LOOKED_AT = 4096
 """Elements of an argument that are looked at for the one that lies at a place, at most."""
 
@@ -136,8 +141,10 @@ class Runs:
         for kind in dict.fromkeys((*memories[0].formats, *memories[1].formats)):
             one, other = (m.cells(Place(kind, *self._cell)) for m in memories)
             yield str(kind), one, other
-        if any(m.alive(self._cell[0]) is not memories[0].alive(self._cell[0]) for m in memories):
-            yield "alive", defined(truth(True)), defined(truth(True))
+        for name in _LEFT:
+            one, other = (getattr(m, name)(self._cell[0]) for m in memories)
+            if one is not other:
+                yield name, defined(truth(True)), defined(truth(True))
 
     # -- one run -------------------------------------------------------------------------------------------
 
@@ -157,12 +164,10 @@ class Runs:
     def _difference(self, inputs: Inputs) -> Counterexample | None:
         """As :meth:`difference`, in one arithmetic."""
         evaluation = inputs.evaluation()
-        if not all(evaluation.truth(p.condition) for p in self.source.provisos):
-            raise NotInterpreted("buffers overlap of which a loop reads one and writes another")
+        self._require(evaluation, self.source)
         if not all(evaluation.truth(r.condition) for r in self.source.requirements):
             return None
-        if not all(evaluation.truth(p.condition) for p in self.target.provisos):
-            raise NotInterpreted("buffers overlap of which a loop reads one and writes another")
+        self._require(evaluation, self.target)
         broken = next((r for r in self.target.requirements if not evaluation.truth(r.condition)), None)
         if broken is not None:
             why = f"has undefined behaviour at {broken.position} ({broken.operator}: {broken.reason})"
@@ -180,6 +185,12 @@ class Runs:
             self.sizes += [shown] if shown and shown not in self.sizes else []
         return None
 
+    def _require(self, evaluation: Evaluation, meaning: Meaning) -> None:
+        """Raises NotInterpreted where a meaning is not that of the program."""
+        broken = next((p for p in meaning.provisos if not evaluation.truth(p.condition)), None)
+        if broken is not None:
+            raise NotInterpreted(str(broken.otherwise))
+
     def _memories(self, inputs: Inputs) -> Counterexample | None:
         """Where memory is different afterwards: in blocks that were there before, and that the source leaves alive."""
         if not self._cells:
@@ -187,11 +198,14 @@ class Runs:
         first = inputs.at[1:] if len(inputs.at) == 3 and inputs.at[0] == MEMORY else (0, 0)
         for b in sorted({first[0], *self._all_blocks(inputs)}):
             evaluation = self._here(inputs, b, 0)
-            alive, still = (evaluation.truth(m.memory.alive(self._cell[0])) for m in (self.source, self.target))
-            if not alive:
+            if not evaluation.truth(self.source.memory.alive(self._cell[0])):
                 continue
-            if not still:
-                return self._found(inputs, f"block {b}", "leaves it alive", "frees it")
+            for name, words in _LEFT.items():
+                before, still = (
+                    evaluation.truth(getattr(m.memory, name)(self._cell[0])) for m in (self.source, self.target)
+                )
+                if before and not still:
+                    return self._found(inputs, f"block {b}", *words)
             size = evaluation.integer(self.source.memory.size(self._cell[0]))
             few = range(max(0, min(size, ELEMENTS // 2)))
             for at in few if b != first[0] or first[1] in few or first[1] >= size else (first[1], *few):

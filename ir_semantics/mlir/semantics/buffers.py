@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ir_semantics.elements.binders import every
-from ir_semantics.elements.operators import at_most, both, choose, either, equal, inside, plus, times
-from ir_semantics.elements.terms import Term, number, truth
+from ir_semantics.elements.operators import at_most, both, choose, either, equal, inside, negation, plus, times
+from ir_semantics.elements.terms import Term, is_true, number
 from ir_semantics.mlir import ir
 
-from .memory import Buffer, apart, row_major, same_view
-from .program import DYNAMIC, Call, MeaningOfValue, Operator
+from .memory import Buffer, apart, row_major, same_block, same_view
+from .program import DYNAMIC, Call, MeaningOfValue, Operator, Proviso
 from .tensor import Slice, digits, groups_of, inferred_sizes, linear, new_subscripts, product_of
 from .values import Element, Tensor, defined, undefined
 
@@ -54,9 +54,13 @@ def _alloc(freeable: bool) -> Operator:
 
 def _dealloc(call: Call) -> Sequence[MeaningOfValue]:
     buffer, memory = call.buffer(0), call.scope.memory
-    is_whole = truth(buffer.parent is None)
-    allowed = both(is_whole, memory.alive(buffer.block), memory.freeable(buffer.block), equal(buffer.offset, number(0)))
+    is_block = both(negation(buffer.is_view), equal(buffer.offset, number(0)))
+    allowed = both(is_block, memory.alive(buffer.block), memory.freeable(buffer.block))
     call.require(allowed, "what is freed must be a block that was allocated, not a view, and alive")
+    is_read = [same_block(buffer.block, block) for block in memory.of_tensors]
+    if not is_true(negation(either(*is_read))):
+        why = call.fail("a buffer of which a tensor was made cannot be freed here: the tensor may still be read")
+        call.scope.provisos.append(Proviso(negation(either(*is_read)), why, tuple(call.scope.requirements)))
     call.scope.memory = memory.freed(buffer.block)
     return []
 
@@ -125,7 +129,7 @@ def _to_tensor(call: Call) -> Sequence[MeaningOfValue]:
     buffer = call.buffer(0)
     tensor = view(call, buffer)
     _note_sealing(call)
-    call.scope.memory = call.scope.memory.sealed(buffer.block)
+    call.scope.memory = call.scope.memory.sealed(buffer.block).read_by_tensor(buffer.block)
     return [tensor]
 
 

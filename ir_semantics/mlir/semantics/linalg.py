@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from ir_semantics.elements.operators import either
-from ir_semantics.elements.terms import Symbol, Term, is_false, is_true, truth
+from ir_semantics.elements.terms import Symbol, Term, integer_value, is_false, is_true, truth
 from ir_semantics.mlir import ir
 from ir_semantics.mlir.affine import AffineMap, Binary, Constant, Dimension, Expression
 
@@ -70,19 +70,35 @@ def _state_apart(call: Call, read: Buffer, written: Buffer, varying: frozenset[S
         call.scope.provisos.append(Proviso(condition, why, tuple(call.scope.requirements)))
 
 
+def _single(operands: Sequence[MeaningOfValue], maps: Sequence[AffineMap]) -> set[int]:
+    """The loops of which it is seen that they have one iteration."""
+    return {
+        expression.position
+        for operand, map_ in zip(operands, maps, strict=True)
+        if not isinstance(operand, Element)
+        for size, expression in zip(operand.shape, map_.results, strict=True)
+        if isinstance(expression, Dimension) and integer_value(size) == 1
+    }
+
+
 def _require_apart(call: Call, operands: Sequence[MeaningOfValue], maps: Sequence[AffineMap], outputs: int) -> None:
-    """Requires that what is written overlaps nothing else, unless it is read at the same place of the same loops."""
-    first = len(operands) - outputs
+    """Requires that what is written overlaps nothing else, unless it is read in the one iteration that writes it."""
+    first, single = len(operands) - outputs, _single(operands, maps)
+    places = [[Constant(0) if e in map(Dimension, single) else e for e in m.results] for m in maps]
     for k, written in enumerate(operands[first:], first):
         for j, other in enumerate(operands):
             if isinstance(written, Buffer) and isinstance(other, Buffer) and j != k and (j < first or j < k):
                 for each in (written, other):
                     require_nested(call, each)
-                in_place = maps[j] == maps[k] and len(set(maps[k].results)) == maps[k].dimensions and j < first
+                once = {e.position for e in maps[k].results if isinstance(e, Dimension)} | single
+                in_place = places[j] == places[k] and len(once) == maps[k].dimensions and j < first
                 may = same_view(written, other) if in_place else truth(False)
                 condition = either(apart(written, other), may)
                 if not is_true(condition):
                     call.scope.notes["to write a buffer that overlaps another one of the operation is undefined"] = None
+                if is_false(condition):
+                    why = "a source that writes a buffer which it reads in other iterations has no meaning here"
+                    call.scope.limits.append(call.fail(why))
                 call.require(condition, "what is written must not overlap another operand")
 
 

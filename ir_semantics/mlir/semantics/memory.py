@@ -13,6 +13,7 @@ from itertools import product
 from math import prod
 from typing import TypeAlias
 
+from ir_semantics.elements.binders import every
 from ir_semantics.elements.operators import (
     at_most,
     below,
@@ -27,7 +28,7 @@ from ir_semantics.elements.operators import (
     quotient,
     times,
 )
-from ir_semantics.elements.terms import Input, Table, Term, integer_value, is_false, is_true, number, read, truth
+from ir_semantics.elements.terms import Input, Table, Term, fresh, integer_value, is_false, is_true, number, read, truth
 from ir_semantics.scalars.formats import BOOLEAN, INTEGERS, Format
 
 from .values import Element, chosen, defined, undefined
@@ -59,6 +60,16 @@ class Buffer:
     strides: tuple[Term, ...]
     parent: tuple[Buffer, Callable[[Sequence[Term]], Sequence[Term]]] | None = None
     """Of a view the buffer that it is one of, and the subscripts there."""
+    choice: tuple[Term, Buffer, Buffer] | None = None
+    """Of one of two buffers the condition, and both."""
+
+    @property
+    def is_view(self) -> Term:
+        """Whether it is not what an allocation gives, but a view."""
+        if self.choice is None:
+            return truth(self.parent is not None)
+        condition, yes, no = self.choice
+        return choose(condition, yes.is_view, no.is_view)
 
     def within(self, at: Sequence[Term]) -> Term:
         """Whether an element is inside of the buffer, and of all those that it is a view of."""
@@ -161,7 +172,8 @@ class Accesses:
 class Memory:
     """What cells hold, and of each block its size and what may be done with it; ``accesses`` gets all of a region.
 
-    ``is_carried`` is memory in a loop, where it helps to know of a cell that is written that subscripts are inside.
+    ``of_tensors`` are blocks that tensors may still be read from.  ``is_carried`` is memory in a loop, where it helps
+    to know of a cell that is written that subscripts are inside.
     """
 
     cells: Cells
@@ -171,6 +183,7 @@ class Memory:
     size: OfBlock
     made: int = 0
     formats: tuple[Format, ...] = ()
+    of_tensors: tuple[Term, ...] = ()
     accesses: Accesses = field(default_factory=Accesses)
     is_carried: bool = False
 
@@ -261,6 +274,10 @@ class Memory:
         """The memory of which a block must not be written any more."""
         return replace(self, writable=_changed(self.writable, block, truth(False)))
 
+    def read_by_tensor(self, block: Term) -> Memory:
+        """The memory of which a block may be read as a tensor, at any time."""
+        return replace(self, of_tensors=(*self.of_tensors, block))
+
 
 def _with(formats: tuple[Format, ...], kind: Format) -> tuple[Format, ...]:
     return formats if kind in formats else (*formats, kind)
@@ -343,12 +360,36 @@ class Before:
         return of
 
 
+LISTED = 4096
+"""The places of buffers of so many elements are listed to see whether two buffers share one."""
+
+
 def apart(a: Buffer, b: Buffer) -> Term:
     """Whether two nested buffers share no cell."""
     if a.kind != b.kind:
         return truth(True)
+    a, b = sorted((a, b), key=lambda x: x.offset.number)  # one condition for a pair, in whatever order it is
     disjoint = either(a.is_empty, b.is_empty, below(a.last, b.offset), below(b.last, a.offset))
+    if not (a.is_row_major and b.is_row_major):  # elements of one may lie between those of the other
+        disjoint = either(disjoint, _share_no_place(a, b))
     return either(negation(same_block(a.block, b.block)), disjoint)
+
+
+def _share_no_place(a: Buffer, b: Buffer) -> Term:
+    """Whether no element of one buffer is at the place in a block of an element of the other."""
+    ours, theirs, gap = _places_of(a), _places_of(b), integer_value(minus(b.offset, a.offset))
+    if ours is not None and theirs is not None and gap is not None:
+        return truth(ours.isdisjoint(gap + place for place in theirs))
+    at, there = ([fresh(f"i{k}", INTEGERS) for k in range(len(x.shape))] for x in (a, b))
+    return every([*at, *there], [*a.shape, *b.shape], negation(equal(a.address(at), b.address(there))))
+
+
+def _places_of(buffer: Buffer) -> set[int] | None:
+    """Where elements are, counted from the first one, of a buffer of few elements whose shape and strides are known."""
+    sizes, strides = ([n for n in map(integer_value, x) if n is not None] for x in (buffer.shape, buffer.strides))
+    if len(sizes) + len(strides) < 2 * len(buffer.shape) or prod(sizes) > LISTED:
+        return None
+    return {sum(i * s for i, s in zip(at, strides, strict=True)) for at in product(*map(range, sizes))}
 
 
 def same_view(a: Buffer, b: Buffer) -> Term:
@@ -356,8 +397,10 @@ def same_view(a: Buffer, b: Buffer) -> Term:
     if len(a.shape) != len(b.shape) or a.kind != b.kind:
         return truth(False)
     pairs = [(a.block, b.block), (a.offset, b.offset), *zip(a.shape, b.shape, strict=True)]
-    pairs += zip(a.strides, b.strides, strict=True)
-    return both(*(equal(x, y) for x, y in pairs))
+    strides = (
+        either(at_most(n, number(1)), equal(x, y)) for n, x, y in zip(a.shape, a.strides, b.strides, strict=True)
+    )
+    return both(*(equal(x, y) for x, y in pairs), *strides)
 
 
 def selected_buffer(condition: Element, yes: Buffer, no: Buffer) -> Buffer:
@@ -368,4 +411,5 @@ def selected_buffer(condition: Element, yes: Buffer, no: Buffer) -> Buffer:
         return tuple(choose(c, x, y) for x, y in zip(a, b, strict=True))
 
     block, offset = choose(c, yes.block, no.block), choose(c, yes.offset, no.offset)
-    return Buffer(yes.kind, block, offset, one(yes.shape, no.shape), one(yes.strides, no.strides))
+    shape, strides = one(yes.shape, no.shape), one(yes.strides, no.strides)
+    return Buffer(yes.kind, block, offset, shape, strides, choice=(c, yes, no))

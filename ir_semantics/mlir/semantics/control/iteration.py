@@ -14,12 +14,12 @@ from typing import TypeAlias
 
 from ir_semantics.elements.binders import every, fold, postorder, substitute
 from ir_semantics.elements.folds import Simplification, has_one_step, joined
-from ir_semantics.elements.operators import both, choose, either, equal, negation
+from ir_semantics.elements.operators import both, choose, either, equal, inside, negation
 from ir_semantics.elements.terms import Input, Term, fresh, is_false, is_true, number, read, truth, variable_of
 from ir_semantics.mlir.semantics.memory import Accesses, Buffer, Memory, Place, apart, same_view
 from ir_semantics.mlir.semantics.program import Call, MeaningOfValue, Proviso, Requirement, Scope
 from ir_semantics.mlir.semantics.tensor import new_subscripts
-from ir_semantics.mlir.semantics.values import WITHOUT, Element, Tensor
+from ir_semantics.mlir.semantics.values import WITHOUT, Element, Tensor, chosen
 from ir_semantics.scalars.formats import BOOLEAN, INTEGERS, Format
 
 from .replacement import Replacement, same_places
@@ -72,7 +72,7 @@ class Iteration:
     _slots: dict[Input, _Slot] = field(default_factory=dict)
     _of_memory: dict[Format, _Slot] = field(default_factory=dict)
     _steps: dict[tuple[_Slot, Term | None], _Step] = field(default_factory=dict)
-    _places: dict[tuple[Format, Term, Term], Place] = field(default_factory=dict)
+    _places: dict[tuple[Format, Term, Term], dict[Place, None]] = field(default_factory=dict)
     _accesses: Accesses = field(default_factory=Accesses)
     _unwritten: dict[Buffer, None] = field(default_factory=dict)
     _provisos: dict[Term, Proviso] = field(default_factory=dict)
@@ -133,14 +133,21 @@ class Iteration:
     def _cells(self, here: Place) -> Element:
         """An element of memory as the body finds it."""
         slot, at = self._memory(here.kind), (here.block, here.place)
-        self._places.setdefault((here.kind, *at), here)
+        self._places.setdefault((here.kind, *at), {})[here] = None
         return Element(read(slot.value, at), read(slot.defined, at))
 
     def _memory(self, kind: Format) -> _Slot:
         """The slot of memory of a format."""
 
         def before(at: tuple[Term, ...]) -> Element:
-            return self.call.memory.cells(self._places.get((kind, at[0], at[1]), Place(kind, at[0], at[1])))
+            cells = self.call.memory.cells
+            element = cells(Place(kind, at[0], at[1]))
+            for place in self._places.get((kind, at[0], at[1]), ()):
+                if place.of is not None:  # of others it need not be an element
+                    buffer, subscripts = place.of
+                    is_one = both(*(inside(i, n) for i, n in zip(subscripts, buffer.shape, strict=True)))
+                    element = chosen(is_one, cells(place), element)
+            return element
 
         if kind not in self._of_memory:
             self._of_memory[kind] = self._slot(f"memory of {kind}", kind, (number(0), number(0)), before)
@@ -259,9 +266,7 @@ class Iteration:
 
     def _require_unwritten(self, kind: Format, at: tuple[Term, ...]) -> None:
         """Notes that an element of memory that is read must be none that the loop has written."""
-        known = self._places.get((kind, at[0], at[1]))
-        reads = self._accesses.reads
-        readers = [known.of[0]] if known and known.of else [b for b, _ in reads if b.kind == kind and b.block is at[0]]
+        readers = [b for b, _ in self._accesses.reads if b.kind == kind and b.block is at[0]]
         if not readers and any(b.kind == kind for b, _ in self._accesses.writes):
             raise self.call.fail("a loop that reads memory in this way has no meaning here")
         self._unwritten |= dict.fromkeys(map(_root, readers))

@@ -268,6 +268,7 @@ def _memory_of(condition: Term, a: Memory, b: Memory) -> Memory:
         size=of(a.size, b.size),
         made=max(a.made, b.made),
         formats=tuple(dict.fromkeys((*a.formats, *b.formats))),
+        of_tensors=tuple(dict.fromkeys((*a.of_tensors, *b.of_tensors))),
     )
 
 
