@@ -17,9 +17,9 @@ from ir_semantics.scalars.formats import INTEGERS
 
 from .arguments import block_of, require_known_attributes
 from .memory import Buffer
-from .program import Call, MeaningOfValue, Operator, run_block
+from .program import Call, Environment, MeaningOfValue, Operator, Scope, run_block
 from .tensor import new_subscripts
-from .values import DEFINED, Element, Tensor
+from .values import DEFINED, Element, NotCovered, Tensor
 
 
 def _call(call: Call) -> Sequence[MeaningOfValue]:
@@ -60,14 +60,23 @@ def _run(call: Call, name: str) -> Sequence[MeaningOfValue]:
         raise call.wrong("operands must be of the types of the function's arguments")
     values = dict(zip(block.arguments, call.operands, strict=True))
     environment = replace(here, values=values, indices=(), callers=(*here.callers, name))
-    results = run_block(block, environment, call.scope)
+    results = run_function(block, environment, call.scope)
     if [o.type for o in block.operations[-1].operands] != [r.type for r in call.operation.results]:
         raise call.wrong("results must be of the types of the function's results")
     for place, result in enumerate(results):
         if isinstance(result, Tensor):
             call.shaped(result.shape, place)
-        if isinstance(result, Buffer) and any(o.name == "memref.alloca" for o in _operations(block)):
-            raise call.fail("a buffer from a function that has buffers on its stack has no meaning here", "inline it")
+    return results
+
+
+def run_function(block: ir.Block, environment: Environment, scope: Scope) -> tuple[MeaningOfValue, ...]:
+    """What a function returns; buffers on its stack, and tensors that may be read from there, must not be left."""
+    read_before = scope.memory.of_tensors
+    results = run_block(block, environment, scope)
+    left = (Buffer, Tensor) if scope.memory.of_tensors != read_before else Buffer
+    if any(isinstance(r, left) for r in results) and any(o.name == "memref.alloca" for o in _operations(block)):
+        why = "a buffer, or a tensor made of one, from a function that has buffers on its stack has no meaning here"
+        raise NotCovered("func.return", block.operations[-1].position, why, "inline it, or allocate with memref.alloc")
     return results
 
 

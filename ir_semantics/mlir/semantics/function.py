@@ -15,7 +15,7 @@ from .arguments import Arguments, block_of, require_known_attributes
 from .control import affine as affine_control
 from .control import scf
 from .memory import Buffer, Memory, Place
-from .program import Environment, MeaningOfValue, Operator, Proviso, Reading, Requirement, Scope, run_block
+from .program import Environment, MeaningOfValue, Operator, Proviso, Reading, Requirement, Scope
 from .tosa import elementwise, movement, reductions
 from .values import VERIFY, Element, NotCovered, Rule, Tensor, defined, undefined
 
@@ -75,7 +75,7 @@ def meaning_of(
     scope = Scope(reading, arguments.before.memory())
     values = dict(zip(block.arguments, arguments.values, strict=True))
     environment = Environment(values, OPERATORS, (), arguments.before.globals, arguments.barred, functions or {})
-    results = run_block(block, environment, scope)
+    results = calls.run_function(block, environment, scope)
     for result, value in zip(results, block.operations[-1].operands, strict=True):
         if isinstance(result, Tensor) and isinstance(value.type, ir.TensorType):
             _require_stated(scope, function, result, value.type)

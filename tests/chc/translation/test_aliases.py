@@ -217,6 +217,15 @@ def test_what_is_freed_is_no_tensor_any_more() -> None:
     assert "a buffer of which a tensor was made cannot be freed here" in outcome.reason
 
 
+@pytest.mark.parametrize(("kind", "expected"), [("alloc", Status.PROVED), ("alloca", Status.UNKNOWN)])
+def test_no_tensor_is_left_on_the_stack(kind: str, expected: Status) -> None:
+    alloc = f'%a = "memref.{kind}"() <{{operandSegmentSizes = array<i32: 0, 0>}}> : () -> {WORDS}'
+    stores = [store("%x", "%a", f"%{at}", WORDS) for at in ("zero", "one")]
+    made = function("%x: i32", "tensor<2xi32>", *NUMBERS, alloc, *stores, TENSOR, "%t")
+    pair = f"%t = {op('tensor.from_elements', '%x, %x', '(i32, i32) -> tensor<2xi32>')}"
+    assert status(function("%x: i32", "tensor<2xi32>", pair, "%t"), made) is expected
+
+
 # -- places that a loop reads through several views ------------------------------------------------------------------
 
 FOUR, PART = "memref<4xi32>", "memref<2xi32, strided<[1]>>"
