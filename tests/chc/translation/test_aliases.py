@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from chc.translation.refine import Options
+from chc.translation.counterexample import Counterexample
+from chc.translation.refine import Options, replay
 from ir_semantics.mlir import ir
 from ir_semantics.mlir.semantics.program import Reading
 from smt_encodings.claims import Status
@@ -255,3 +258,27 @@ def test_an_element_is_not_taken_for_one_of_a_view_that_read_its_place_before() 
     cut = view("%v", "%a", f"({FOUR}) -> {PART}", "0", "2", "1")
     filled = function(f"%x: i32, %a: {FOUR}, %b: {FOUR}", "", *NUMBERS, cut, *fills, "")
     assert status(viewed, filled, APART) is Status.REFUTED
+
+
+# -- counterexamples that are none -------------------------------------------------------------------------------------
+
+
+def test_counterexamples_are_of_numbers_and_places_that_arguments_may_have() -> None:
+    bound = f"%m = {constant(str((1 << 63) - 1), 'index')}"
+    compared = f"%0 = {op('arith.cmpi', '%n, %m', '(index, index) -> i1', 'predicate = 3 : i64')}"
+    source = function("%n: index", "i1", bound, compared, "%0")
+    true, false = (function("%n: index", "i1", f"%0 = {constant(x, 'i1')}", "%0") for x in ("true", "false"))
+    assert status(source, true) is Status.PROVED
+    found = verdict(source, false).details["counterexample"]
+    assert isinstance(found, Counterexample)
+    assert replay(source, false, Options(), found) is not None
+    with pytest.raises(ValueError, match="must have 64 bits, and 9223372036854775808 has not"):
+        replay(source, true, Options(), replace(found, scalars={"arg0": 1 << 63}))
+    one, other = (
+        function(f"%a: {WORDS}", "i32", *NUMBERS, EVERYTHING, load("%0", "%a", at, WORDS), "%0")
+        for at in ("%zero", "%one")
+    )
+    found = verdict(one, other).details["counterexample"]
+    assert isinstance(found, Counterexample)
+    assert replay(one, other, Options(), found) is not None
+    assert replay(one, other, Options(), replace(found, scalars={**found.scalars, "arg0_offset": -1})) is None
