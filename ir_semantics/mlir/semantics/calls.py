@@ -66,18 +66,24 @@ def _run(call: Call, name: str) -> Sequence[MeaningOfValue]:
     for place, result in enumerate(results):
         if isinstance(result, Tensor):
             call.shaped(result.shape, place)
+        if isinstance(result, Buffer) and _has_stack(block):
+            raise call.fail("a buffer from a function that has buffers on its stack has no meaning here", "inline it")
     return results
 
 
 def run_function(block: ir.Block, environment: Environment, scope: Scope) -> tuple[MeaningOfValue, ...]:
-    """What a function returns; buffers on its stack, and tensors that may be read from there, must not be left."""
+    """What a function returns; tensors that may be read from its stack must not be left."""
     read_before = scope.memory.of_tensors
     results = run_block(block, environment, scope)
-    left = (Buffer, Tensor) if scope.memory.of_tensors != read_before else Buffer
-    if any(isinstance(r, left) for r in results) and any(o.name == "memref.alloca" for o in _operations(block)):
-        why = "a buffer, or a tensor made of one, from a function that has buffers on its stack has no meaning here"
-        raise NotCovered("func.return", block.operations[-1].position, why, "inline it, or allocate with memref.alloc")
+    if scope.memory.of_tensors != read_before and any(isinstance(r, Tensor) for r in results) and _has_stack(block):
+        why = "a tensor from a function with buffers on its stack, and tensors made of buffers, has no meaning here"
+        raise NotCovered("func.return", block.operations[-1].position, why, "allocate with memref.alloc")
     return results
+
+
+def _has_stack(block: ir.Block) -> bool:
+    """Whether a function has buffers that end with it."""
+    return any(o.name == "memref.alloca" for o in _operations(block))
 
 
 def _operations(block: ir.Block) -> Iterator[ir.Operation]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ir_semantics.elements.operators import both, equal
+from ir_semantics.elements.operators import both, equal, negation
 from ir_semantics.elements.terms import Term, integer_value, is_true, number, truth
 from ir_semantics.mlir import ir
 from ir_semantics.scalars.formats import Format
@@ -126,7 +126,7 @@ def _parts(
         for d, (size, stride) in enumerate(zip(result.shape, result.strides, strict=True)):
             yield f"size {d} of {name}", defined(size)
             yield f"stride {d} of {name}", defined(stride)
-        yield f"that {name} is no view", Element(truth(True), truth(result.parent is None))
+        yield f"that {name} is no view", Element(truth(True), negation(result.is_view))
         yield f"that {name} is alive", Element(truth(True), kept)
         yield f"what {name} holds", Tensor(result.kind, result.shape, holds)
 
