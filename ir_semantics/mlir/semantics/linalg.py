@@ -84,7 +84,8 @@ def _single(operands: Sequence[MeaningOfValue], maps: Sequence[AffineMap]) -> se
 def _require_apart(call: Call, operands: Sequence[MeaningOfValue], maps: Sequence[AffineMap], outputs: int) -> None:
     """Requires that what is written overlaps nothing else, unless it is read in the one iteration that writes it."""
     first, single = len(operands) - outputs, _single(operands, maps)
-    places = [[Constant(0) if e in map(Dimension, single) else e for e in m.results] for m in maps]
+    zero = {Dimension(k): Constant(0) for k in single}
+    places = [[zero.get(e, e) if isinstance(e, Dimension) else e for e in m.results] for m in maps]
     for k, written in enumerate(operands[first:], first):
         for j, other in enumerate(operands):
             if isinstance(written, Buffer) and isinstance(other, Buffer) and j != k and (j < first or j < k):
