@@ -146,7 +146,7 @@ class Prover:
             asked = question(hypotheses, goal, interpretation, {}, f"{self.subject}: {meaning}", converts=True)
         except CannotInterpret:
             return
-        answer = solver_z3.check(asked.script, min(self.discharger.timeout, LOOK), PATIENCE)
+        answer = solver_z3.check(asked.script, min(self.discharger.timeout, LOOK), PATIENCE, once=True)
         if answer.status == "sat":
             self.tried(asked, answer.model)
 
