@@ -154,12 +154,14 @@ class Runs:
         Over the reals the floats as they are written must differ, too: if they do not, no order of sums is to blame.
         Raises NotInterpreted where something has no exact value.
         """
+        steps = inputs.budget.steps
         found = self._difference(inputs)
         if found is None or not inputs.over_reals:
             return found
         if terms_of_proof().rounded:
             raise NotInterpreted("constants of the functions were put together, and rounded")
-        return found if self._difference(replace(inputs, over_reals=False)) is not None else None
+        written = replace(inputs, over_reals=False, budget=Budget(steps))  # for a run as long as the other one
+        return found if self._difference(written) is not None else None
 
     def _difference(self, inputs: Inputs) -> Counterexample | None:
         """As :meth:`difference`, in one arithmetic."""

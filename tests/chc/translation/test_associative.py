@@ -62,7 +62,8 @@ def dot(length: int, reversed_: bool, other: int = 0) -> ir.Operation:
 def test_products_of_reversed_vectors() -> None:
     assert status(dot(40, False), dot(40, True), ANY_ORDER) is Status.PROVED
     assert status(dot(40, False), dot(40, True)) is Status.REFUTED
-    assert status(dot(40, False), dot(40, False, 7), ANY_ORDER) is Status.REFUTED
+    for length in (40, 9000):  # as a run over the reals takes long, so does the one in floats
+        assert status(dot(length, False), dot(length, False, 7), ANY_ORDER) is Status.REFUTED
 
 
 def matmul(columns: str) -> ir.Operation:
