@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from types import FrameType
@@ -182,7 +182,7 @@ def run_entries(
 ) -> tuple[list[ProofOutcome], bool]:
     """Outcomes in the order of ``entries``, and whether the run was interrupted (by Ctrl-C or SIGTERM).
 
-    ``keep`` gets each outcome as it comes.
+    ``keep`` gets each outcome as it comes.  It is shown then, too; steps of passes are shown in their order.
     """
     from ilaverify.proving.prove_all import prove_all
     from ilaverify.proving.workers import MachinesError
@@ -194,6 +194,8 @@ def run_entries(
     notes: set[str] = set()
     interrupted, stopped_by = False, "the run was interrupted"
     asked: list[int] = []
+    held: dict[str, ProofOutcome] = {}
+    order = list(entries) if getattr(options, "passes", None) is not None else []
 
     def interrupt(number: int, _: FrameType | None) -> None:
         asked.append(number)
@@ -220,7 +222,9 @@ def run_entries(
                 done[outcome.name] = outcome
                 progress.clear()
                 keep(outcome)
-                tell(outcome, width, notes, options)
+                held[outcome.name] = outcome
+                for shown in _due(held, order):
+                    tell(shown, width, notes, options)
                 progress.ended(outcome.name)
                 if asked:
                     raise KeyboardInterrupt
@@ -235,10 +239,18 @@ def run_entries(
         progress.clear()
         for number, handler in before.items():
             signal.signal(number, handler)
+    for shown in _due(held, []):
+        tell(shown, width, notes, options)
     for name, entry in entries.items():
         if name not in done:
             done[name] = ProofOutcome(name, NOT_RUN, entry.expected.value, entry.summary, stopped_by, kind=entry.kind)
     return [done[name] for name in entries], interrupted
+
+
+def _due(held: dict[str, ProofOutcome], order: list[str]) -> Iterator[ProofOutcome]:
+    """Takes out what is to be shown now: what comes next in the order, or all where there is none."""
+    while held and (not order or order[0] in held):
+        yield held.pop(order.pop(0) if order else next(iter(held)))
 
 
 def tell(outcome: ProofOutcome, width: int, notes: set[str], options: argparse.Namespace) -> None:

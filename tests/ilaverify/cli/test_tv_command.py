@@ -6,6 +6,7 @@ import json
 import os
 import re
 import xml.etree.ElementTree as ET
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,13 @@ import ilaverify
 from ilaverify.cli import main
 from ilaverify.errors import UsageError
 from ilaverify.identity import prover_identity
+from ilaverify.proving.prove_all import prove_all
 from ir_semantics.mlir import convert
 from ir_semantics.mlir.convert import find_converter
 from reports.certificate import certificate_text, claim_json, content_digest, questions_digest, read_certificate
+from reports.outcomes import ProofOutcome
 from reports.store import CERTIFICATE, ProofStore, key_of
+from reports.subjects import Entry
 from rewrites.claims.subjects.translation import TranslationSubject
 from smt_encodings.claims import Status
 from tests.ilaverify.cli.mlir_programs import (
@@ -318,6 +322,19 @@ def test_the_first_wrong_step_is_named(folder: Path, fake: str, capsys: pytest.C
     assert re.search(r"^REFUTED +model\.3-break\.f ", out, re.MULTILINE)
     assert "model.3-break.f: this is the first wrong step of model.mlir" in out
     assert out.count("first wrong step") == 1
+
+
+def test_steps_are_shown_in_their_order_whatever_ends_first(
+    folder: Path, fake: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def last_first(entries: Mapping[str, Entry], **more: Any) -> Iterator[ProofOutcome]:
+        yield from reversed(list(prove_all(entries, **more)))
+
+    monkeypatch.setattr("ilaverify.proving.prove_all.prove_all", last_first)
+    source = write("m.mlir", function("f", ADD))
+    _, out, _ = tv(capsys, source, "--mlir-opt", fake, "--passes", "swap,swap,break")
+    rows = [line.split()[1] for line in out.splitlines() if line.startswith(("PROVED", "REFUTED"))]
+    assert rows == sorted(rows) and len(rows) == 3
 
 
 def test_a_step_behind_one_that_is_not_proved_is_not_called_the_first_wrong_one(
