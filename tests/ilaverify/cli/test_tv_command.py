@@ -332,9 +332,9 @@ def test_steps_are_shown_in_their_order_whatever_ends_first(
 
     monkeypatch.setattr("ilaverify.proving.prove_all.prove_all", last_first)
     source = write("m.mlir", function("f", ADD))
-    _, out, _ = tv(capsys, source, "--mlir-opt", fake, "--passes", "swap,swap,break")
+    _, out, _ = tv(capsys, source, "--mlir-opt", fake, "--passes", "swap,break")
     rows = [line.split()[1] for line in out.splitlines() if line.startswith(("PROVED", "REFUTED"))]
-    assert rows == sorted(rows) and len(rows) == 3
+    assert rows == ["m.1-swap.f", "m.2-break.f"]
 
 
 def test_a_step_behind_one_that_is_not_proved_is_not_called_the_first_wrong_one(
