@@ -52,6 +52,7 @@ from smt_encodings.interpretations import CannotInterpret
 from smt_encodings.solvers import z3 as solver_z3
 
 from .encode import Question, question
+from .lockstep import Lockstep
 from .products import products
 
 FEW = 64
@@ -91,6 +92,7 @@ class Prover:
     assumptions: dict[str, None] = field(default_factory=dict)
     reasons: list[str] = field(default_factory=list)
     _pairs: dict[tuple[Loop, Loop, tuple[Term, ...]], bool] = field(default_factory=dict)
+    _steps_known: dict[tuple[Loop, Loop, tuple[Term, ...]], bool] = field(default_factory=dict)
     _equal: dict[tuple[Term, Term, tuple[Term, ...]], bool] = field(default_factory=dict)
     _laws: dict[tuple[Operator, str], bool] = field(default_factory=dict)
 
@@ -129,6 +131,10 @@ class Prover:
         known += [] if _has_data(goal) else products(known, goal)
         if self._asked(meaning, [*known, *_laws([*known, goal])], goal, {}, ladder[:1]):
             return True
+        lockstep = self._lockstep(meaning, at)
+        goal = lockstep.joined(goal, hypotheses)
+        if is_true(goal) or lockstep.by_start(goal, hypotheses):
+            return True
         goal = self._reductions(meaning, at).replaced(goal, hypotheses)
         if is_true(goal):
             return True
@@ -159,9 +165,19 @@ class Prover:
     def _reductions(self, meaning: str, at: Sequence[Sequence[Term]]) -> Reductions:
         return Reductions(partial(self._goal, meaning, at), self._is_free, self._equal)
 
+    def _lockstep(self, meaning: str, at: Sequence[Sequence[Term]]) -> Lockstep:
+        def asked(text: str, hypotheses: Sequence[Term], goal: Term, variables: Sequence[Term]) -> bool:
+            known = [*hypotheses, *_instances(hypotheses, goal, [*at, variables])]
+            return self._asked(_within(meaning, text), [*known, *_laws([*known, goal])], goal, {}, COARSE)
+
+        def follows(text: str, hypotheses: Sequence[Term], goal: Term, variables: Sequence[Term]) -> bool:
+            return self.follows(_within(meaning, text), hypotheses, goal, [*at, variables], COARSE)
+
+        return Lockstep(asked, follows, self._is_free, self._holds, self._steps_known)
+
     def _goal(self, meaning: str, at: Sequence[Sequence[Term]], goal: Goal, hypotheses: Sequence[Term]) -> bool:
         """Whether something follows that makes of a guess a proof."""
-        text, known = f"{meaning}: {goal.meaning}", [*hypotheses, *goal.hypotheses]
+        text, known = _within(meaning, goal.meaning), [*hypotheses, *goal.hypotheses]
         of_indices = not _has_data(goal.goal) and not is_true(goal.goal)  # most need no other hypotheses
         if of_indices and self._answer(text, goal.hypotheses, goal.goal, {}, Interpretation.UNINTERPRETED):
             return True
@@ -235,7 +251,7 @@ class Prover:
         self, meaning: str, hypotheses: Sequence[Term], a: Term, b: Term, at: Sequence[Sequence[Term]]
     ) -> bool:
         """Whether two whole tensors have the same shape, and the same elements where these are defined."""
-        text = f"{meaning}: operands of calls are the same"
+        text = _within(meaning, "operands of calls are the same")
         (variables, extents, value, defined), (others, sizes, other, also) = opened_array(a), opened_array(b)
         shapes = both(*(equal(x, y) for x, y in zip(extents, sizes, strict=True)))
         if not self.follows(text, hypotheses, shapes, at, COARSE[:1]):
@@ -248,7 +264,7 @@ class Prover:
     def _steps(self, meaning: str, hypotheses: Sequence[Term], a: Term, b: Term, at: Sequence[Sequence[Term]]) -> bool:
         """Whether two folds take the same steps in the same order."""
         one, other = opened_fold(a), opened_fold(b)
-        text = f"{meaning}: folds have the same steps"
+        text = _within(meaning, "folds have the same steps")
         for extents, values in self._matchings(text, hypotheses, one, other):
             step = other.after(one.accumulator, values)
             ranges = [inside(v, e) for v, e in zip(one.variables, extents, strict=True)]
@@ -274,13 +290,15 @@ class Prover:
         swapped = same(one.after(one.step, there), one.after(one.after(one.accumulator, there), one.variables))
         inside_both = [inside(v, e) for at in (one.variables, there) for v, e in zip(at, one.extents, strict=True)]
         places = [*at, one.variables, there]
-        return self.follows(f"{meaning}: they may change places", [*hypotheses, *inside_both], swapped, places, COARSE)
+        return self.follows(
+            _within(meaning, "they may change places"), [*hypotheses, *inside_both], swapped, places, COARSE
+        )
 
     def _matchings(
         self, meaning: str, hypotheses: Sequence[Term], one: Fold, other: Fold
     ) -> Iterator[tuple[Sequence[Term], Sequence[Term]]]:
         """The extents of one fold, and values of the other's variables at the same place in the order."""
-        text = f"{meaning}: ranges are as long"
+        text = _within(meaning, "ranges are as long")
         if len(one.extents) == len(other.extents):
             alike = both(*(equal(x, y) for x, y in zip(one.extents, other.extents, strict=True)))
             if is_true(alike) or self.follows(text, hypotheses, alike, (), COARSE[:1]):
@@ -352,6 +370,11 @@ class Prover:
         if answer.status == "sat":
             self.tried(asked, answer.model)
         return False
+
+
+def _within(meaning: str, text: str) -> str:
+    """What a question is about, inside of what another one is about; it is said once, however deep folds nest."""
+    return meaning if text in meaning.split(": ") else f"{meaning}: {text}"
 
 
 def _unless(goal: Term) -> tuple[list[Term], Term | None]:

@@ -169,7 +169,7 @@ def run_tasks(
             now = time.monotonic()
             for sentinel in [s for s, one in running.items() if now >= one.start + timeout]:
                 late = running.pop(sentinel)
-                failure = f"no answer within {timeout:g} s (--timeout)" + _noted(late)
+                failure = f"no answer within {timeout:g} s; give more time with --timeout" + _noted(late)
                 known = _said_before(late)
                 _end(late)
                 yield Ended(late.task.name, None, failure, now - late.start, known)

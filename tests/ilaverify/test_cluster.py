@@ -77,7 +77,7 @@ def test_tasks_end_as_on_this_machine(shared: DaskCluster) -> None:
     assert all(found[str(k)].text == f"text {k} é" for k in range(40))
     here = {end.name: end for end in run_tasks(tasks[40:], jobs=2, timeout=1.0, memory=4096)}
     assert {name: found[name].failure for name in here} == {name: end.failure for name, end in here.items()}
-    assert found["late"].failure == "no answer within 1 s (--timeout)"
+    assert found["late"].failure == "no answer within 1 s; give more time with --timeout"
 
 
 def test_workers_that_are_killed_cost_nothing_but_time(shared: DaskCluster) -> None:

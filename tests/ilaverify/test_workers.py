@@ -99,7 +99,7 @@ def test_a_broken_task_costs_itself_only(task: Callable[[], str], failure: str) 
 def test_a_task_that_hangs_is_ended(task: Callable[[], str]) -> None:
     start = time.monotonic()
     found = run(("bad", task), ("good", lambda: "x"), timeout=0.4)
-    assert found["bad"].failure == "no answer within 0.4 s (--timeout)" and found["bad"].text is None
+    assert found["bad"].failure == "no answer within 0.4 s; give more time with --timeout" and found["bad"].text is None
     assert found["good"].text == "x"
     assert time.monotonic() - start < 5
 
@@ -136,7 +136,7 @@ def after(question: str, then: Callable[[], object]) -> Callable[[], str]:
 @pytest.mark.parametrize(
     ("then", "failure"),
     [
-        (lambda: time.sleep(60), "no answer within 0.4 s (--timeout); the last question was cells: read 2"),
+        (lambda: time.sleep(60), "no answer within 0.4 s; give more time with --timeout; the last question was cells: read 2"),
         (lambda: os.kill(os.getpid(), signal.SIGTERM), "was ended by SIGTERM; the last question was cells: read 2"),
         (lambda: 1 // 0, "ZeroDivisionError: integer division or modulo by zero; the last question was cells: read 2"),
     ],
