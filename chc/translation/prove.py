@@ -6,6 +6,7 @@ written down as a list of Booleans; with that list the same obligations are writ
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -40,6 +41,7 @@ from ir_semantics.elements.operators import (
     minus,
     negation,
     of_polynomial,
+    polynomial,
     same,
     times,
 )
@@ -435,16 +437,43 @@ def _read_at(condition: Term, terms: Sequence[Term]) -> list[tuple[Term, ...]]:
 
 
 def _compared_at(condition: Term, goal: Term) -> list[tuple[Term, ...]]:
-    """Values at which a comparison of every value is one of the goal, such as that a subscript is inside."""
+    """Values at which a comparison of every tuple is one of the goal, such as that an element is inside of a block."""
     variables, _, body = opened_every(condition)
-    if len(variables) != 1 or body.op != "le" or integer_value(body.args[0]) != 0:
+    if body.op != "le" or integer_value(body.args[0]) != 0:
         return []
-    found = linear_in(body.args[1], variables[0])
-    if found is None or found[0] not in (Index({(): 1}), Index({(): -1})):
-        return []
-    factor, rest = map(of_polynomial, found)
-    goals = (g for g in conjuncts([goal]) if g.op == "le" and integer_value(g.args[0]) == 0)
-    return [(times(factor, minus(g.args[1], rest)),) for g in goals]
+    rest, factors = body.args[1], {}
+    for variable in variables:
+        if variable_of(variable) in rest.symbols:
+            found = linear_in(rest, variable)
+            if found is None or len(found[0].terms) != 1:
+                return []
+            factors[variable], rest = found[0], of_polynomial(found[1])
+    parts = (p for g in conjuncts([goal]) for p in ([g] if g.op != "not" else map(negation, conjuncts(g.args))))
+    goals = (p for p in parts if p.op == "le" and integer_value(p.args[0]) == 0)
+    found_at = (_values_of(factors, polynomial(minus(g.args[1], rest))) for g in goals)
+    return [tuple(at.get(v, number(0)) for v in variables) for at in found_at if at is not None]
+
+
+def _values_of(factors: Mapping[Term, Index], whole: Index) -> dict[Term, Term] | None:
+    """Values of variables whose products with factors, each of one term, give a sum; None where none are seen."""
+    values = {}
+    for variable in sorted(factors, key=lambda v: _size(factors[v]), reverse=True):
+        ((monomial, coefficient),) = factors[variable].terms
+        value = Index({})
+        for term, count in whole.terms:
+            left = Counter(term)
+            left.subtract(monomial)
+            if count % coefficient == 0 and min(left.values(), default=0) >= 0:
+                value += Index({tuple(left.elements()): count // coefficient})
+        whole -= value * factors[variable]
+        values[variable] = of_polynomial(value)
+    return values if whole == Index({}) else None
+
+
+def _size(factor: Index) -> tuple[int, int]:
+    """Of strides that of outer dimensions is larger: it has more sizes, or a larger number."""
+    ((monomial, coefficient),) = factor.terms
+    return len(monomial), abs(coefficient)
 
 
 def _laws(terms: Sequence[Term]) -> list[Term]:

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from ir_semantics.scalars.formats import BOOLEAN, INTEGERS
 from ir_semantics.tensors.index import Index
 
-from .binders import Fold, every, fold, opened_fold, rebuilt, substitute
+from .binders import Fold, every, fold, opened_every, opened_fold, rebuilt, substitute
 from .operators import (
     at_most,
     atom,
@@ -35,6 +36,9 @@ from .operators import (
     times,
 )
 from .terms import Symbol, Term, fresh, integer_value, is_false, is_true, number, truth, variable_of
+
+Ranges: TypeAlias = Sequence[tuple[Term, Term]]
+"""Variables with their extents."""
 
 
 @dataclass
@@ -62,7 +66,7 @@ class Simplification:
             if new is None:
                 return term
             term = new
-        return term
+        return _of_whole_ranges(term)
 
     def _once(self, term: Term) -> Term | None:
         """The fold after one law; None where there is none."""
@@ -266,27 +270,49 @@ def _pieces(opened: Fold) -> Term | None:
     if step.op != "fold" or step.args[0] is not accumulator:
         return None
     inner = opened_fold(step)
-    variable, count = opened.variables[-1], opened.extents[-1]
-    bound = _symbols(accumulator, *opened.variables)
-    if variable_of(accumulator) in inner.step.symbols or any(bound & e.symbols for e in inner.extents[1:]):
+    found = _one_range(_ranges(opened), _ranges(inner))
+    bound = _symbols(accumulator)
+    if found is None or variable_of(accumulator) in inner.step.symbols or any(bound & e.symbols for e in inner.extents):
         return None
-    smaller = extreme(_length(inner.extents[0]))
-    if smaller is None or not smaller[0]:
+    ranges, here = found
+    return fold(opened.start, inner.accumulator, ranges, substitute(inner.step, here))
+
+
+def _of_whole_ranges(condition: Term) -> Term:
+    """A condition in which what holds for all values in all pieces of a range holds for all of the range."""
+    if condition.op == "and":
+        return both(*map(_of_whole_ranges, conjuncts([condition])))
+    if condition.op != "every" or condition.args[-1].op != "every":
+        return condition
+    variables, extents, inner = opened_every(condition)
+    others, sizes, body = opened_every(inner)
+    found = _one_range(list(zip(variables, extents, strict=True)), list(zip(others, sizes, strict=True)))
+    if found is None:
+        return condition
+    ranges, here = found
+    return _of_whole_ranges(every([v for v, _ in ranges], [e for _, e in ranges], substitute(body, here)))
+
+
+def _one_range(outer: Ranges, inner: Ranges) -> tuple[list[tuple[Term, Term]], dict[Symbol, Term]] | None:
+    """Ranges of which the inner ones are pieces of the last outer one, as one, with what variables are in it."""
+    variable, count = outer[-1]
+    bound = _symbols(*(v for v, _ in outer))
+    smaller = extreme(_length(inner[0][1]))
+    if any(bound & e.symbols for _, e in inner[1:]) or smaller is None or not smaller[0]:
         return None
     for size, left in (smaller[1:], smaller[:0:-1]):
         known, linear = integer_value(size), linear_in(left, variable)
         if known is None or known <= 0 or linear is None or linear[0] != Index({(): -known}):
             continue
         whole = of_polynomial(linear[1])
-        if count is not quotient(plus(whole, number(known - 1)), number(known)) or bound & whole.symbols:
+        if _length(count) is not quotient(plus(whole, number(known - 1)), number(known)) or bound & whole.symbols:
             continue
         place = fresh("k", INTEGERS)
         here = {
             variable_of(variable): quotient(place, size),
-            variable_of(inner.variables[0]): minus(place, times(size, quotient(place, size))),
+            variable_of(inner[0][0]): minus(place, times(size, quotient(place, size))),
         }
-        ranges = [*_ranges(opened)[:-1], (place, whole), *_ranges(inner)[1:]]
-        return fold(opened.start, inner.accumulator, ranges, substitute(inner.step, here))
+        return [*outer[:-1], (place, whole), *inner[1:]], here
     return None
 
 

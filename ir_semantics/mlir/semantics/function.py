@@ -133,7 +133,7 @@ def _parts(
 
 def _contents(buffer: Buffer, memory: Memory) -> Rule:
     def rule(at: Sequence[Term]) -> Element:
-        element = memory.cells(Place(buffer.kind, buffer.block, buffer.address(at), (buffer, tuple(at))))
+        element = memory.cells(buffer.place_of(at))
         return Element(element.value, both(memory.alive(buffer.block), element.defined))
 
     return rule

@@ -86,6 +86,10 @@ class Buffer:
         """The place in the block of an element."""
         return plus(self.offset, *(times(i, s) for i, s in zip(at, self.strides, strict=True)))
 
+    def place_of(self, at: Sequence[Term]) -> Place:
+        """The place of an element, as the buffer's."""
+        return Place(self.kind, self.block, self.address(at), (self, tuple(at)))
+
     @property
     def is_row_major(self) -> bool:
         """Whether elements lie one after the other."""
@@ -190,7 +194,7 @@ class Memory:
     def at(self, buffer: Buffer, at: Sequence[Term]) -> Element:
         """The element of a buffer."""
         self.accesses.reads.append((buffer, tuple(at)))
-        return self.cells(Place(buffer.kind, buffer.block, buffer.address(at), (buffer, tuple(at))))
+        return self.cells(buffer.place_of(at))
 
     def accessible(self, buffer: Buffer, at: Sequence[Term]) -> Term:
         """Whether an element of a buffer is one of a block that is alive."""
@@ -214,7 +218,10 @@ class Memory:
         def cells(here: Place) -> Element:
             if here.kind != buffer.kind:
                 return old(here)
-            mine = both(same_block(here.block, buffer.block), equal(here.place, place), within)
+            if here.of is not None and is_true(same_view(here.of[0], buffer)) and buffer.is_nested:
+                mine = both(*map(equal, here.of[1], at), within)
+            else:
+                mine = both(same_block(here.block, buffer.block), equal(here.place, place), within)
             return chosen(mine, value, old(here))
 
         return replace(self, cells=cells, formats=_with(self.formats, buffer.kind))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -29,11 +29,11 @@ def same_places(a: Sequence[Term], b: Sequence[Term], known: Iterable[Term] = ()
 
 @dataclass
 class Replacement:
-    """Reads of unknown tensors: ``own`` has an element of some, with a term for it; ``others`` gives all else."""
+    """Reads of unknown tensors: ``own`` gives a term for those of one element; ``others`` gives all else."""
 
-    own: Mapping[Input, tuple[Sequence[Term], Term]]
     unknown: Callable[[Input], bool]
     others: Callable[[Input, tuple[Term, ...]], Term]
+    own: Callable[[Input, tuple[Term, ...], Known], Term | None] = lambda *_: None
     _reads: dict[Term, bool] = field(default_factory=dict)
     _done: dict[tuple[Term, Known], Term] = field(default_factory=dict)
 
@@ -80,6 +80,5 @@ class Replacement:
         array_ = term.payload
         if not isinstance(array_, Input) or not self.unknown(array_):
             return with_args(term, at)
-        if array_ in self.own and same_places(at, self.own[array_][0], known):
-            return self.own[array_][1]
-        return self.others(array_, at)
+        own = self.own(array_, at, known)
+        return self.others(array_, at) if own is None else own
