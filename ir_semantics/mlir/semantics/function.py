@@ -14,7 +14,7 @@ from . import affine, buffers, calls, constants, floats, integers, linalg, tenso
 from .arguments import Arguments, block_of, require_known_attributes
 from .control import affine as affine_control
 from .control import scf
-from .memory import Buffer, Memory, Place
+from .memory import Buffer, Memory
 from .program import Environment, MeaningOfValue, Operator, Proviso, Reading, Requirement, Scope
 from .tosa import elementwise, movement, reductions
 from .values import VERIFY, Element, NotCovered, Rule, Tensor, defined, undefined

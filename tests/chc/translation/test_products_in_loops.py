@@ -76,7 +76,7 @@ def of_tensors(body: str, *, release: int = 22, start: str = "fill") -> ir.Opera
     """The product of tensors in a new buffer, as bufferization leaves it: filled, copied, or not filled."""
     made = "to_buffer" if release == 22 else "to_memref"
     zero = f"%z = {constant('0.000000e+00', 'f32')}"
-    yielded = f'^bb0(%p: f32, %q: f32):\n"linalg.yield"(%p) : (f32) -> ()'
+    yielded = '^bb0(%p: f32, %q: f32):\n"linalg.yield"(%p) : (f32) -> ()'
     segments = "operandSegmentSizes = array<i32: 1, 1>"
     starts = {
         "fill": op("linalg.fill", "%z, %o", f"(f32, {M}) -> ()", segments, yielded),
@@ -86,7 +86,8 @@ def of_tensors(body: str, *, release: int = 22, start: str = "fill") -> ir.Opera
     return function(
         f"%a: {T}, %b: {T}, %c: {T}", T, *NUMBERS, zero,
         *(f"%{y} = {op(f'bufferization.{made}', f'%{x}', f'({T}) -> {M}')}" for x, y in ("ax", "by", "cw")),
-        *SIZES, LESS, ALLOCATED, starts[start], body, f"%0 = {op('bufferization.to_tensor', '%o', f'({M}) -> {T}')}", "%0",
+        *SIZES, LESS, ALLOCATED, starts[start], body,
+        f"%0 = {op('bufferization.to_tensor', '%o', f'({M}) -> {T}')}", "%0",
     )  # fmt: skip
 
 

@@ -127,7 +127,7 @@ class Iteration:
         if isinstance(start, Buffer):
             return start
         shape = start.shape if isinstance(start, Tensor) else ()
-        slot = _Slot(start.kind, (lambda at: start.at(_subscripts(at))) if isinstance(start, Tensor) else lambda _: start)
+        slot = _Slot(start.kind, lambda at: start.at(_subscripts(at)) if isinstance(start, Tensor) else start)
         unknowns = self._unknown(slot, f"carried{place}", shape)
 
         def element(at: Sequence[Term]) -> Element:
