@@ -27,6 +27,8 @@ def pytest_configure(config: pytest.Config) -> None:
         directory = tempfile.mkdtemp()
         config.add_cleanup(lambda: shutil.rmtree(directory, ignore_errors=True))
         os.environ["XDG_CACHE_HOME"] = directory
+        # tests start a hundred interpreters, of which none has to compile the packages again
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def pytest_collection_finish() -> None:

@@ -26,7 +26,9 @@ def test_quoted_code_is_part_of_the_example(tutorial: Path) -> None:
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("tutorial", TUTORIALS, ids=lambda t: t.stem)
+@pytest.mark.parametrize(
+    "tutorial", [pytest.param(TUTORIALS[0], marks=pytest.mark.slow), TUTORIALS[1]], ids=lambda t: t.stem
+)
 def test_the_session_prints_what_is_shown(tutorial: Path) -> None:
     # in a process of its own: operators of the package stay in tables of the process
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "encodings", PLUGIN)))}

@@ -125,6 +125,7 @@ def compiled(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> li
     return ["run", str(place / "made"), "--inputs", str(tmp_path / "x.npz"), "--output", str(tmp_path / "y.npz")]
 
 
+@pytest.mark.slow
 def test_samples_of_workers_that_are_killed_are_those_of_this_machine(
     shared: DaskCluster, compiled: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
@@ -182,6 +183,7 @@ def test_a_scheduler_that_goes_away_leaves_the_samples_that_were_run(
         assert 2 <= len(results["samples"]) < 9 and len(results["scores"]) == len(results["samples"])
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_goes_away_leaves_what_was_proved(own: DaskCluster, tmp_path: Path) -> None:
     store = ProofStore(tmp_path / "store.sqlite3")
     with command("flexasr_gru", RULES[0], "--store", str(store.path), "--cluster", own.address) as process:
@@ -219,7 +221,7 @@ def test_a_run_that_is_closed_leaves_no_task(shared: DaskCluster) -> None:
     until(lambda: not shared.tasks(), seconds=60)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGKILL])
 def test_an_interrupted_command_leaves_no_task(shared: DaskCluster, number: signal.Signals) -> None:
     with command("flexasr_lstm", "flexasr_gru", "--no-store", "--cluster", shared.address) as process:
         until(lambda: len(shared.tasks()) == 2)
@@ -252,6 +254,7 @@ def test_modules_that_workers_lack_are_refused(
     assert "package of_the_client: code" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_modules_that_workers_have_are_used(shared: DaskCluster) -> None:
     (shared.folder / "of_both.py").write_text("from rewrites.targets.flexasr import TARGET\n")
     options = ("--module", "of_both", "--no-store", "--cluster", shared.address)

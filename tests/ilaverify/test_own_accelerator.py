@@ -99,6 +99,7 @@ def test_it_is_compiled_to_and_run(place: Path) -> None:
     assert done.returncode == 0 and "1 of 1 operator is within its bound, computed" in done.stdout, done.stderr
 
 
+@pytest.mark.slow
 def test_check_says_what_is_declared(place: Path) -> None:
     asked = ("--module", "toy", "--target", "toy", "--proofs", "proofs", "--no-store")
     done = call(place, "compile", "m.onnx", "-o", "told", *asked)

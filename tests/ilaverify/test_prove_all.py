@@ -453,6 +453,7 @@ def test_an_interrupted_run_keeps_what_it_has(number: int, tmp_path: Path) -> No
     assert [subject for _, _, subject in store.entries()] == ["flexasr_meanpool"]
 
 
+@pytest.mark.slow
 @pytest.mark.proof
 def test_end_to_end(tmp_path: Path) -> None:
     process = command("vta_relu", "-o", "out", "--json", cwd=tmp_path)

@@ -205,6 +205,7 @@ def test_a_loop_that_ends_at_the_last_kernel_row_is_refuted() -> None:
     assert max(layer.row_stride, layer.col_stride) == 2
 
 
+@pytest.mark.slow
 def test_a_loop_that_starts_beyond_the_kernel_is_refuted() -> None:
     layer = fault('kernel_start="unchecked"')
     assert layer.row_stride > layer.kernel_rows or layer.col_stride > layer.kernel_cols
@@ -223,6 +224,7 @@ def test_the_check_of_kernel_rows_repairs_the_end_too(layer: Layer) -> None:
         assert run_layer(layer, replace(right, kernel_end="last")) == run_layer(layer, right)
 
 
+@pytest.mark.slow
 def test_unsigned_bounds_are_refuted_for_an_output_size_that_is_too_large() -> None:
     layer = fault('bounds="unsigned"')
     assert layer.row_stride > 2

@@ -492,8 +492,16 @@ QUICK = {
 """Patterns that are not marked as slow."""
 
 
+LONG = {
+    "overwrites first by peeling",
+    "depth in blocks and a loop over the rest",
+    "a loop unrolled by two",
+}
+"""Patterns of which the proof takes seconds; that of the first is made for its certificate, too."""
+
+
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in PATTERNS]
+    "name", [pytest.param(name, marks=[] if name in QUICK - LONG else [pytest.mark.slow]) for name in PATTERNS]
 )
 def test_the_pattern_is_proved_for_every_size(name: str) -> None:
     build, _ = PATTERNS[name]

@@ -249,8 +249,10 @@ def test_huge_widths_in_portable_models(width: int) -> None:
         ila_from_json(widened(ila_to_json(find_model("ir"))))
 
 
-@pytest.mark.parametrize("number", [np.nan, np.inf])
-@pytest.mark.parametrize("targets", [TARGETS, ("vta",)])
+@pytest.mark.parametrize(
+    ("number", "targets"),
+    [(np.nan, TARGETS), (np.inf, ("vta",)), pytest.param(np.inf, TARGETS, marks=pytest.mark.slow)],
+)
 def test_weights_that_are_no_numbers_stay_on_the_host(number: float, targets: tuple[str, ...], tmp_path: Path) -> None:
     from ilaverify.catalogue import all_entries, find_backends
     from ilaverify.models.compilation import Request, claims_for, compile_model

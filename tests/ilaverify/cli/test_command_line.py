@@ -85,7 +85,9 @@ def proved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("solver", ["cvc5", "z3", "both"])
+@pytest.mark.parametrize(
+    "solver", [pytest.param("cvc5", marks=pytest.mark.slow), pytest.param("z3", marks=pytest.mark.slow), "both"]
+)
 def test_a_certificate_is_accepted(proved: Path, solver: str) -> None:
     assert os.listdir(proved) == ["flexasr_maxpool.chc.cert.json"]
     done = run("check", proved / "flexasr_maxpool.chc.cert.json", "--solver", solver, cwd=proved)

@@ -203,8 +203,14 @@ REASONS = {
 }
 
 
-@pytest.mark.parametrize("name", RESTS_ON)
-@pytest.mark.parametrize("attack", REASONS)
+@pytest.mark.parametrize(
+    ("attack", "name"),
+    [
+        pytest.param(attack, name, marks=pytest.mark.slow if (i + j) % 2 else ())
+        for i, attack in enumerate(REASONS)
+        for j, name in enumerate(RESTS_ON)
+    ],
+)
 def test_without_any_one_certificate_the_compiled_model_is_another_and_says_so(
     attack: str, name: str, place: Path, tmp_path: Path
 ) -> None:

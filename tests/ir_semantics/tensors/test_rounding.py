@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,7 @@ def test_padding_is_counted_exactly() -> None:
 def test_sums_of_binary16_go_on_beyond_2048() -> None:
     x = (np.arange(3001) % 3).astype(np.float16)
     exact = [Fraction(int(v)) for v in x]
-    sums = [sum(exact[: i + 1], Fraction(0)) for i in range(len(exact))]
+    sums = list(accumulate(exact))
     row, column = x.reshape(1, -1), x.reshape(-1, 1)
     for result in both_ways(cumsum(input_("x0", 3001), 0), [x], "float16"):
         assert result.tolist() == [half(s) for s in sums]
