@@ -112,7 +112,7 @@ def same_stream(ila: Ila, commands: list[dict[str, int]]) -> None:
         pair.compare()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(RANDOMS)
 def test_streams(random: Random) -> None:
     same_stream(flexasr(), flexasr_commands(random))

@@ -133,7 +133,7 @@ def test_layers(values: dict[str, int], seed: int) -> None:
     compare_with_oracle(prepared(values, seed))
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(st.data(), st.integers(0, 1000))
 def test_micro_programs(data: st.DataObject, seed: int) -> None:
     # cores give their biases only: the skipped products make room for many programs

@@ -52,7 +52,7 @@ def layers(draw: st.DrawFn, bits: int) -> Layer:
     return layer.with_data(draw(st.integers(0, 1 << 30)), act=1 << draw(st.integers(4, 15)), wgt=1 << (bits - 1))
 
 
-@settings(max_examples=35)
+@settings(max_examples=15)
 @given(st.data())
 def test_what_is_stored_is_what_the_description_says(data: st.DataObject) -> None:
     options = data.draw(READINGS)

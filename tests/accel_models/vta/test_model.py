@@ -165,7 +165,7 @@ def test_transfers_do_what_the_description_says(options: VtaOptions, instruction
     agrees(options, instruction, seed, [])
 
 
-@settings(max_examples=90)
+@settings(max_examples=40)
 @given(
     st.sampled_from([*READINGS, *PIPELINED]), computations(), st.integers(0, 2**32),
     st.lists(uops, min_size=5, max_size=5),

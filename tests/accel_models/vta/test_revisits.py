@@ -42,7 +42,7 @@ def test_looking_at_few_rounds_suffices(
     assert (found is not None) == oracle.refused(x)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(computations(), tables, st.sampled_from(LATENCIES), st.integers(0, 2**32))
 def test_without_revisits_late_results_change_nothing(x: Gemm | Alu, table: list[Uop], latency: Any, seed: int) -> None:
     if first_revisit(x, dict(enumerate(table)), HLS, latency) is not None:

@@ -63,7 +63,7 @@ def bad_is_reached(system: System, parameters: dict[str, int], granted: bool = F
     st.booleans(),
     st.booleans(),
 )
-@settings(max_examples=400)
+@settings(max_examples=200)
 def test_bad_states_are_what_enumeration_says(
     extent: int, other: int, at: int, reader: int, writer: int, ordered: bool, same: bool
 ) -> None:
@@ -191,7 +191,7 @@ def test_a_split_loop_with_another_extent_has_no_invariant(low: int | str) -> No
         )
     )
 )
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_levels_compose_to_nests(drawn: tuple[list[int], list[tuple[int, ...]], list[tuple[int, ...]], object]) -> None:
     """In-place nests with random injective write maps and random read maps, executed; also with the store first."""
     extents, layout, reads, _ = drawn

@@ -36,7 +36,7 @@ def test_compiled_kernels(kernel: Kernel, values: dict[str, int], src: Any, dst:
 
 
 @given(kernels(), scalars, words, words)
-@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], max_examples=60)
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], max_examples=30)
 def test_kernels_on_arrays(kernel: Kernel, values: dict[str, int], src: dict[int, int], dst: dict[int, int]) -> None:
     """Whatever a kernel reads and writes, as native code and on the interpreter."""
     walked = walk_and_compile(kernel, values, {"src": src, "dst": dst})

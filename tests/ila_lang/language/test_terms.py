@@ -130,7 +130,7 @@ def test_every_comparison_of_wide_terms_with_literals_by_enumeration() -> None:
 
 
 @given(raw_any(), st.data())
-@settings(max_examples=400)
+@settings(max_examples=150)
 def test_building_keeps_the_meaning(raw: Raw, data: st.DataObject) -> None:
     built = build_raw(raw)
     assert built.sort == raw[3]
@@ -172,7 +172,7 @@ def test_substitution_in_several_terms_is_that_in_each(raws: list[Raw], data: st
 
 
 @given(st.lists(st.integers(1, 6).flatmap(lambda w: raw_terms(bv(w))), min_size=1, max_size=3), st.data())
-@settings(max_examples=200)
+@settings(max_examples=80)
 def test_compiled_terms_on_integers_and_on_arrays(raws: list[Raw], data: st.DataObject) -> None:
     built = [build_raw(r) for r in raws]
     sorts: dict[str, il.Sort] = {}

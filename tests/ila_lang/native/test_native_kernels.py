@@ -69,7 +69,7 @@ def try_kernel(random: Random, runs: int) -> None:
     assert not found, f"{found}\n{show_kernel(kernel)}"
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.integers(0, 1 << 32).map(Random))
 def test_random_kernels(random: Random) -> None:
     try_kernel(random, 5)
@@ -82,7 +82,7 @@ def test_many_random_kernels(random: Random) -> None:
     try_kernel(random, 8)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.integers(0, 1 << 32).map(Random))
 def test_accesses_that_meet(random: Random) -> None:
     kernel = hazard_kernel(random)

@@ -297,7 +297,7 @@ def test_rows_of_elements_that_follow_each_other(memory: Expr, place: Callable[[
     assert program.reads == {memory.name: extent}
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.integers(0, 1 << 32).map(Random))
 def test_random_fragments(random: Random) -> None:
     """Loop nests whose commands are made of elements, numbers and choices, in random places."""

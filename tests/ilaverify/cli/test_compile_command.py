@@ -706,7 +706,7 @@ def test_run_as_json_with_onnxruntime(place: Path, tmp_path: Path, capsys: pytes
 def test_a_run_beyond_a_bound_says_which(
     place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ilaverify import comparison
+    from ilaverify.models import comparison
 
     monkeypatch.setattr(comparison, "distance", lambda one, other: 1e3)
     code, out, _ = run(capsys, "run", place / "made", "--random", "3")
@@ -752,7 +752,7 @@ def test_an_operator_without_a_bound_that_is_far_off_is_no_success(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """As where sums wrap: nothing is proved of them, and the result has nothing to do with the operator's."""
-    from ilaverify import comparison
+    from ilaverify.models import comparison
 
     np.savez(tmp_path / "x.npz", **image())
     plain, asked = comparison.distance, []

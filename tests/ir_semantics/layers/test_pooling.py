@@ -70,7 +70,7 @@ pairs = st.tuples(st.integers(1, 4), st.integers(1, 4))
 
 
 @given(st.sampled_from(sorted(POOL_CODES)), tensors, pairs, pairs)
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_pooling_is_exact_and_rounded_once(
     name: str, rows: list[list[int]], window: tuple[int, int], stride: tuple[int, int]
 ) -> None:

@@ -141,7 +141,7 @@ def terms(draw: Draw) -> tuple[Tensor, list[np.ndarray], str]:
     return make("test.random", operands, extents, again), data, dtype
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(terms())
 def test_random_expressions(term: tuple[Tensor, list[np.ndarray], str]) -> None:
     compare(*term, signs=False)

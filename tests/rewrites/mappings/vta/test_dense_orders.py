@@ -52,7 +52,7 @@ FAULTS = {name: partial(faulty, BACKWARD, dense_module, changes) for name, chang
 def test_a_fault_is_refuted_by_a_run_that_replays(name: str) -> None:
     mapping = FAULTS[name]()
     assert bmc.sums.prove(mapping, SHAPE, search_seconds=0).status is Status.UNKNOWN
-    every_size = chc.mapping.prove.prove(mapping, discharger=Discharger(timeout=5.0), horn_timeout=3.0)
+    every_size = chc.mapping.prove.prove(mapping, discharger=Discharger(timeout=5.0, second=False), horn_timeout=3.0)
     assert every_size.status is Status.UNKNOWN
     verdict = bmc.sums.prove(mapping, SHAPE)
     assert verdict.status is Status.REFUTED, verdict.reason
