@@ -101,8 +101,9 @@ def _parts(
     """Results with their names; of a buffer all that a caller can tell.
 
     That is its block, offset, sizes and strides, whether it is no view, which alone is freed, and of a new block
-    whether it is alive, and what it holds.  A new block is known by the first result that lies in it.  What blocks
-    hold that were there before is compared with all of memory.
+    whether it is alive, and what it and all of its block holds, as memref.reinterpret_cast reaches beyond a view.
+    A new block is known by the first result that lies in it.  What blocks hold that were there before is compared with
+    all of memory.
     """
     new: list[int] = []
     for k, result in enumerate(results):
@@ -111,12 +112,14 @@ def _parts(
             yield name, result
             continue
         block, known, kept, holds = result.block, integer_value(result.block), truth(True), _nothing(result.kind)
+        extent, around = number(0), holds
         if known is not None and known < 0:
             if not is_true(memory.freeable(block)) or not is_true(memory.writable(block)):
                 why = "a new buffer that the caller may not write, or not free, cannot be returned here"
                 raise NotCovered("func.return", function.position, why, "make it by memref.alloc")
             new += [known] * (known not in new)
-            kept, holds = memory.alive(block), _contents(result, memory)
+            kept, holds, extent = memory.alive(block), _contents(result, memory), memory.size(block)
+            around = _contents(Buffer(result.kind, block, number(0), (extent,), (number(1),)), memory)
             block = number(-1 - new.index(known))
         elif known is None and block.op != "symbol":
             why = "a buffer that the function chooses cannot be returned here"
@@ -129,6 +132,7 @@ def _parts(
         yield f"that {name} is no view", Element(truth(True), negation(result.is_view))
         yield f"that {name} is alive", Element(truth(True), kept)
         yield f"what {name} holds", Tensor(result.kind, result.shape, holds)
+        yield f"the memory around {name}", Tensor(result.kind, (extent,), around)
 
 
 def _contents(buffer: Buffer, memory: Memory) -> Rule:

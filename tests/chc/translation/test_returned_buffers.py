@@ -46,6 +46,14 @@ def two(*lines: str, results: str = "%b, %c") -> ir.Operation:
     return function(ARGUMENTS, f"{M}, {M}", *AT, *lines, results)
 
 
+def view(*lines: str) -> ir.Operation:
+    """A function that returns the first two elements of a buffer."""
+    type_, groups = "memref<2xf32, strided<[1]>>", "operandSegmentSizes = array<i32: 1, 0, 0, 0>"
+    part = "static_offsets = array<i64: 0>, static_sizes = array<i64: 2>, static_strides = array<i64: 1>"
+    made_of = op("memref.subview", "%b", f"({M}) -> {type_}", f"{groups}, {part}")
+    return function(ARGUMENTS, type_, *AT, *lines, f"%d = {made_of}", "%d")
+
+
 B, BC = made("%b"), made("%b", "%c")
 FULL = filled("%b", "%v", "%w", "%v", "%w")
 BOTH = [*filled("%b", *["%v"] * 4), *filled("%c", *["%w"] * 4)]
@@ -58,11 +66,14 @@ RIGHT = {
     "what was never written may be anything": (one(*B, store("%v", "%b", "%one")), one(*B, *filled("%b", *["%v"] * 4))),
     "an argument": (one(store("%v", "%a", "%one"), result="%a"), one(store("%v", "%a", "%one"), result="%a")),
     "two that are made in another order": (two(*BC, *BOTH), two(*made("%c", "%b"), *BOTH)),
+    "a view": (view(*B, *FULL), view(*B, *reversed(FULL))),
+    "what was never written around a view": (view(*B, *FULL[:2]), view(*B, *FULL)),
     "one that is returned twice": (two(*B, *FULL, results="%b, %b"), two(*BC, *FULL, results="%b, %b")),
 }
 WRONG = {
     "another element": (one(*B, *FULL), one(*B, *filled("%b", "%v", "%w", "%v", "%v"))),
     "an element that is not written": (one(*B, *FULL), one(*B, *FULL[:3])),
+    "an element around a view": (view(*B, *FULL), view(*B, *FULL[:2], *filled("%b", "%v", "%w", "%w", "%w"))),
     "written afterwards": (one(*B, *FULL), one(*B, *FULL, store("%v", "%b", "%one"))),
     "freed before it is returned": (one(*B, *FULL), one(*B, *FULL, free("%b"))),
     "freed, and nothing is in it": (one(*B), one(*B, free("%b"))),
