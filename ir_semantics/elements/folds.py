@@ -282,15 +282,36 @@ def _of_whole_ranges(condition: Term) -> Term:
     """A condition in which what holds for all values in all pieces of a range holds for all of the range."""
     if condition.op == "and":
         return both(*map(_of_whole_ranges, conjuncts([condition])))
-    if condition.op != "every" or condition.args[-1].op != "every":
+    if condition.op != "every":
         return condition
-    variables, extents, inner = opened_every(condition)
-    others, sizes, body = opened_every(inner)
-    found = _one_range(list(zip(variables, extents, strict=True)), list(zip(others, sizes, strict=True)))
-    if found is None:
-        return condition
-    ranges, here = found
-    return _of_whole_ranges(every([v for v, _ in ranges], [e for _, e in ranges], substitute(body, here)))
+    variables, extents, body = opened_every(condition)
+    ranges = list(zip(variables, extents, strict=True))
+    if body.op == "every":
+        others, sizes, inner = opened_every(body)
+        found = _one_range(ranges, list(zip(others, sizes, strict=True)))
+        whole = found and _every(found[0], substitute(inner, found[1]))
+    else:
+        whole = next((w for k in range(len(ranges) - 1) if (w := _of_digits(ranges, k, body)) is not None), None)
+    return condition if whole is None else _of_whole_ranges(whole)
+
+
+def _every(ranges: Ranges, condition: Term) -> Term:
+    return every([v for v, _ in ranges], [e for _, e in ranges], condition)
+
+
+def _of_digits(ranges: Ranges, place: int, body: Term) -> Term | None:
+    """What holds for all pairs of digits, where nothing but the number that has these digits matters."""
+    (high, count), (low, size) = ranges[place : place + 2]
+    base = integer_value(size)
+    if base is None or base <= 0:
+        return None
+    k = fresh("k", INTEGERS)
+    digit = quotient(k, size)
+    whole = substitute(body, {variable_of(high): number(0), variable_of(low): k})
+    digits = {variable_of(high): digit, variable_of(low): minus(k, times(size, digit))}
+    if substitute(body, digits) is not whole:
+        return None
+    return _every([*ranges[:place], (k, times(count, size)), *ranges[place + 2 :]], whole)
 
 
 def _one_range(outer: Ranges, inner: Ranges) -> tuple[list[tuple[Term, Term]], dict[Symbol, Term]] | None:
@@ -340,7 +361,7 @@ def _gathered(opened: Fold) -> Term | None:
     conditions, value = found
     if any(variable_of(opened.accumulator) in t.symbols for t in (*conditions, value)):
         return None
-    never = every(opened.variables, opened.extents, negation(both(*conditions)))
+    never = _of_whole_ranges(every(opened.variables, opened.extents, negation(both(*conditions))))
     if is_false(value):
         return both(opened.start, never)
     return either(opened.start, negation(never)) if is_true(value) else None

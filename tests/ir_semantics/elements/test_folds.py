@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ir_semantics.elements.binders import fold, substitute
+from ir_semantics.elements.binders import every, fold, substitute
 from ir_semantics.elements.evaluate import Budget, Evaluation
 from ir_semantics.elements.folds import Simplification, has_one_step, joined
 from ir_semantics.elements.operators import (
@@ -23,6 +23,7 @@ from ir_semantics.elements.operators import (
     equal,
     inside,
     minus,
+    negation,
     plus,
     quotient,
     times,
@@ -139,6 +140,29 @@ def test_pieces_of_a_range_are_the_range(whole: int, size: int) -> None:
         assert value_of(one, n=whole, s=1) == value_of(pieces, n=whole, s=1)
         fewer = fold(start, acc, [(i, minus(count, number(1)))], step)
         assert value_of(Simplification().of(fewer), n=whole, s=1) == value_of(fewer, n=whole, s=1)
+
+
+@settings(max_examples=30, deadline=None)
+@given(whole=st.integers(-4, 11), size=st.integers(1, 4), p=st.integers(-2, 12))
+def test_what_holds_in_all_pieces_of_a_range_holds_in_the_range(whole: int, size: int, p: int) -> None:
+    with new_terms():
+        i, k, n, place = (fresh(c, INTEGERS) for c in "iknp")
+        left = minus(n, times(number(size), i))
+        piece = choose(at_most(left, number(size)), left, number(size))
+        count = quotient(plus(n, number(size - 1)), number(size))
+
+        def differs(x: Term) -> Term:
+            return negation(equal(x, place))
+
+        at = plus(times(number(size), i), k)
+        pieces = every([i], [count], every([k], [piece], differs(at)))
+        assert Simplification().of(pieces) is every([k], [n], differs(k))
+        digits = every([i, k], [n, number(size)], differs(at))
+        assert Simplification().of(digits) is every([k], [times(n, number(size))], differs(k))
+        fewer = every([i], [minus(count, number(1))], every([k], [piece], differs(at)))
+        overlapping = every([i, k], [n, number(size + 1)], differs(at))
+        for term in (pieces, digits, fewer, overlapping):
+            assert value_of(Simplification().of(term), n=whole, p=p) == value_of(term, n=whole, p=p)
 
 
 @settings(max_examples=20, deadline=None)
