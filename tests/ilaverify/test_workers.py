@@ -136,7 +136,10 @@ def after(question: str, then: Callable[[], object]) -> Callable[[], str]:
 @pytest.mark.parametrize(
     ("then", "failure"),
     [
-        (lambda: time.sleep(60), "no answer within 0.4 s; give more time with --timeout; the last question was cells: read 2"),
+        (
+            lambda: time.sleep(60),
+            "no answer within 0.4 s; give more time with --timeout; the last question was cells: read 2",
+        ),
         (lambda: os.kill(os.getpid(), signal.SIGTERM), "was ended by SIGTERM; the last question was cells: read 2"),
         (lambda: 1 // 0, "ZeroDivisionError: integer division or modulo by zero; the last question was cells: read 2"),
     ],
