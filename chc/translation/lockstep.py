@@ -1,9 +1,10 @@
 """Folds at the same place of both sides that take the same steps, and maxima and minima that differ in their start.
 
-Steps are compared inner folds first.  Folds with the same steps are made one, or differ in their start alone; then a
-maximum *b* that starts with a constant *c* is the maximum of *c* and of *a*, which starts with the unit.  Where for any
-*v* the maximum of *v* and *c* is *v*, unless *v* is the unit and it is *c*, there are two cases: *b* is *a*, or *a* is
-the unit and *b* is *c*, and then each summand is the unit.
+Steps are compared inner folds first; those of a sum of floats that does not start with -0.0 are compared while it is
+not -0.0, where it is proved that it never is.  Folds with the same steps are made one, or differ in their start alone;
+then a maximum *b* that starts with a constant *c* is the maximum of *c* and of *a*, which starts with the unit.  Where
+for any *v* the maximum of *v* and *c* is *v*, unless *v* is the unit and it is *c*, there are two cases: *b* is *a*, or
+*a* is the unit and *b* is *c*, and then each summand is the unit.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ir_semantics.elements.bags import Operator, families, operator_of
-from ir_semantics.elements.binders import Loop, every, fold, loop_of, opened_fold, outside_binders, rebuilt
+from ir_semantics.elements.binders import Fold, Loop, every, fold, loop_of, opened_fold, outside_binders, rebuilt
 from ir_semantics.elements.operators import apply, both, either, equal, inside, negation, same
-from ir_semantics.elements.terms import Term, fresh, is_true, literal
+from ir_semantics.elements.terms import Term, constant, fresh, is_true, literal
 
 Follows: TypeAlias = Callable[[str, Sequence[Term], Term, Sequence[Term]], bool]
 """Whether a goal follows from hypotheses; the last are variables at which conditions of every tuple matter."""
@@ -31,7 +32,7 @@ class Lockstep:
     follows: Follows
     is_free: Callable[[Operator], bool]
     holds: Holds
-    known: dict[tuple[Loop, Loop, tuple[Term, ...]], bool] = field(default_factory=dict)
+    known: dict[tuple[Loop, Loop, tuple[Term, ...], tuple[Term, ...]], bool] = field(default_factory=dict)
 
     def joined(self, goal: Term, hypotheses: Sequence[Term]) -> Term:
         """A goal in which folds at the same place that are proved to take the same steps have one step."""
@@ -45,7 +46,9 @@ class Lockstep:
         return goal
 
     def _same_steps(self, a: Term, b: Term, hypotheses: Sequence[Term]) -> bool:
-        key = loop_of(a), loop_of(b), tuple(hypotheses)
+        """Whether two folds take the same steps, from equal starts; also from others unless one start is used."""
+        start = a.args[:1] if a.args[0] is b.args[0] else ()
+        key = loop_of(a), loop_of(b), start, tuple(hypotheses)
         if key not in self.known:
             self.known[key] = self._asks_steps(a, b, hypotheses)
         return self.known[key]
@@ -57,7 +60,18 @@ class Lockstep:
         if not all(is_true(equal(x, y)) for x, y in zip(one.extents, other.extents, strict=True)):
             return False
         known = [*hypotheses, *(inside(v, e) for v, e in zip(one.variables, one.extents, strict=True))]
-        goal = self.joined(same(one.step, other.after(one.accumulator, one.variables)), known)
+        step = other.after(one.accumulator, one.variables)
+        if self._is_one_step(one, step, known):
+            return True
+        if a.args[0] is not b.args[0] or not _starts_a_sum(a):
+            return False
+        never = negation(same(one.accumulator, constant(-0.0, a.kind)))  # what padding with +0.0 would change
+        kept = negation(same(one.step, constant(-0.0, a.kind)))
+        known.append(never)
+        return self.asked("a sum is never -0.0", known, kept, one.variables) and self._is_one_step(one, step, known)
+
+    def _is_one_step(self, one: Fold, other: Term, known: Sequence[Term]) -> bool:
+        goal = self.joined(same(one.step, other), known)
         return is_true(goal) or self.asked("folds have the same steps", known, goal, one.variables)
 
     def by_start(self, goal: Term, hypotheses: Sequence[Term]) -> bool:
@@ -102,6 +116,13 @@ class Lockstep:
             if self.asked("a fold keeps its start", here, kept, opened.variables):
                 goal = _replaced(goal, {term: opened.start})
         return self.follows(text, known, goal, ())
+
+
+def _starts_a_sum(term: Term) -> bool:
+    """Whether a fold adds floats, and starts with a number that is not -0.0."""
+    operator, start = operator_of(term), term.args[0]
+    is_sum = operator is not None and operator.name == "add" and term.kind.family == "float"
+    return is_sum and literal(start) is not None and start is not constant(-0.0, term.kind)
 
 
 def _replaced(goal: Term, values: dict[Term, Term]) -> Term:

@@ -94,7 +94,7 @@ class Prover:
     assumptions: dict[str, None] = field(default_factory=dict)
     reasons: list[str] = field(default_factory=list)
     _pairs: dict[tuple[Loop, Loop, tuple[Term, ...]], bool] = field(default_factory=dict)
-    _steps_known: dict[tuple[Loop, Loop, tuple[Term, ...]], bool] = field(default_factory=dict)
+    _steps_known: dict[tuple[Loop, Loop, tuple[Term, ...], tuple[Term, ...]], bool] = field(default_factory=dict)
     _equal: dict[tuple[Term, Term, tuple[Term, ...]], bool] = field(default_factory=dict)
     _laws: dict[tuple[Operator, str], bool] = field(default_factory=dict)
 
@@ -143,6 +143,10 @@ class Prover:
         classes = self._classes(meaning, known, goal, at)
         laws = _laws([*known, goal])
         return self._asked(meaning, [*known, *laws], goal, classes, ladder if classes else ladder[1:])
+
+    def joined(self, meaning: str, hypotheses: Sequence[Term], goal: Term, at: Sequence[Term]) -> Term:
+        """A goal in which folds at the same place that are proved to be equal are one."""
+        return self._lockstep(meaning, [at]).joined(goal, list(conjuncts(hypotheses)))
 
     def look(self, meaning: str, hypotheses: Sequence[Term], goal: Term) -> None:
         """Asks z3 alone where a goal is false, with the meaning of bits and of floats; nothing is proved by this."""

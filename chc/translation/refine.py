@@ -9,10 +9,10 @@ from itertools import islice, product
 from math import prod
 from typing import ParamSpec, TypeVar
 
-from ir_semantics.elements.binders import unrolled
+from ir_semantics.elements.binders import substitute, unrolled
 from ir_semantics.elements.folds import Simplification
 from ir_semantics.elements.operators import at_most, both, conjuncts, either, equal, inside, negation, same
-from ir_semantics.elements.terms import Term, fresh, integer_value, is_true, new_terms, number, truth
+from ir_semantics.elements.terms import Term, fresh, integer_value, is_true, new_terms, number, truth, variable_of
 from ir_semantics.mlir import ir
 from ir_semantics.mlir.printer import text_of_type
 from ir_semantics.mlir.semantics.arguments import (
@@ -388,7 +388,9 @@ class _Attempt:
         here = [*known, *(inside(i, n) for i, n in zip(at, a.shape, strict=True))]
         text = f"an arbitrary element of {name} is the same"
         pair = self._simpler((a.at(at), b.at(at)))
-        if self._equal(text, here, pair, at, COARSE) or self._enumerated(name, known, a, b):
+        if self._equal(text, here, pair, at, COARSE) or self._at_each(text, here, pair, a.shape, at):
+            return ""
+        if self._enumerated(name, known, a, b):
             return ""
         return "" if not self.options.associative and self._element(text, here, pair, at) else text
 
@@ -422,11 +424,22 @@ class _Attempt:
         a, b = (Element(self.folds.of(e.value), self.folds.of(e.defined)) for e in pair)
         return a, b
 
+    def _at_each(
+        self, text: str, known: Sequence[Term], pair: tuple[Element, Element], shape: Sequence[Term], at: Sequence[Term]
+    ) -> bool:
+        """Whether elements are one term at each place of a result of few, with folds that are equal as one."""
+        sizes = _few(shape)
+        if sizes is None:
+            return False
+        a, b = pair
+        alike = self.prover.joined(text, [*known, a.defined], same(a.value, b.value), at)
+        goal, variables = either(negation(a.defined), both(b.defined, alike)), [variable_of(i) for i in at]
+        return all(is_true(substitute(goal, dict(zip(variables, here, strict=True)))) for here in _places(sizes))
+
     def _enumerated(self, name: str, known: Sequence[Term], a: Tensor, b: Tensor) -> bool:
         """Whether all elements of a result of few elements are the same, one by one."""
-        sizes = [integer_value(n) for n in a.shape]
-        shape = [n for n in sizes if n is not None]
-        if len(shape) < len(sizes) or prod(shape) > ENUMERATED:
+        shape = _few(a.shape)
+        if shape is None:
             return False
         goals = []
         for at in _places(shape):
@@ -442,6 +455,12 @@ def _of_target(said: Callable[P, R], *args: P.args, **named: P.kwargs) -> R:
         return said(*args, **named)
     except NotCovered as error:
         raise NotCovered(f"the target's {error.operator}", error.position, error.why, error.step) from error
+
+
+def _few(shape: Sequence[Term]) -> list[int] | None:
+    """The sizes of a result of at most :data:`ENUMERATED` elements; None of others."""
+    sizes = [n for n in map(integer_value, shape) if n is not None]
+    return None if len(sizes) < len(shape) or prod(sizes) > ENUMERATED else sizes
 
 
 def _places(shape: Sequence[int]) -> Iterator[tuple[Term, ...]]:

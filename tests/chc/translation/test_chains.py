@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from chc.translation.prove import Prover
+from ir_semantics.elements.binders import fold
+from ir_semantics.elements.operators import apply, at_most, choose, same
+from ir_semantics.elements.terms import constant as literal
+from ir_semantics.elements.terms import fresh, is_true, new_terms, number
 from ir_semantics.mlir import ir
+from ir_semantics.scalars.formats import INTEGERS, Format
 from smt_encodings.claims import Status
+from smt_encodings.discharge import Discharger
 from tests.ir_semantics.mlir.mlir_text import constant, function, generic, op
 
 from .verdicts import status, verdict
@@ -138,3 +145,81 @@ def test_a_pooling_of_a_range_may_start_at_the_lowest_number() -> None:
     for start, most in ((LOWEST, "7.0"), ("1.0", "6.0")):
         assert status(clamped_pool(), pooled_loops(start, most)) is Status.REFUTED
     assert status(clamped_pool("-1.0"), pooled_loops()) is Status.REFUTED
+
+
+def averages() -> ir.Operation:
+    """Averages of windows that reach over the image: 2x2 of 3x2, with a row above, a column before and one behind."""
+    window = "acc_type = f32, kernel = array<i64: 2, 2>, pad = array<i64: 1, 0, 1, 1>, stride = array<i64: 1, 1>"
+    return function(
+        "%x: tensor<1x3x2x1xf32>", "tensor<1x3x3x1xf32>",
+        f"%r = {op('tosa.avg_pool2d', '%x', '(tensor<1x3x2x1xf32>) -> tensor<1x3x3x1xf32>', window)}", "%r",
+    )  # fmt: skip
+
+
+def averages_by_loops(border: str = "0.0", start: str = "0.0", behind: int = 1) -> ir.Operation:
+    """As :func:`averages`: sums of windows of a padded image, over the number of elements that are inside."""
+
+    def inside(name: str, dimension: int, high: int) -> list[str]:
+        """The two elements of a window, but for one before, and as many as are behind."""
+        index, binary = "() -> index", "(index, index) -> index"
+        return [
+            f"%{name}i = {op('linalg.index', '', index, f'dim = {dimension} : i64')}",
+            f"%{name}a = {op('arith.subi', f'%{name}i, %k1', binary)}",
+            f"%{name}b = {op('arith.minsi', f'%{name}a, %k0', binary)}",
+            f"%{name}h = {constant(str(2 - high), 'index')}",
+            f"%{name}c = {op('arith.subi', f'%{name}h, %{name}i', binary)}",
+            f"%{name}d = {op('arith.minsi', f'%{name}c, %k0', binary)}",
+            f"%{name}e = {op('arith.addi', f'%{name}b, %{name}d', binary)}",
+            f"%{name} = {op('arith.addi', f'%{name}e, %k2', binary)}",
+        ]
+
+    lines = [
+        "^bb0(%p1: f32, %p2: f32):", *(f"%k{n} = {constant(str(n), 'index')}" for n in range(3)),
+        *inside("u", 1, 0), *inside("v", 2, behind), f"%n = {op('arith.muli', '%u, %v', '(index, index) -> index')}",
+        f"%w = {op('arith.index_cast', '%n', '(index) -> i32')}", f"%q = {op('arith.sitofp', '%w', '(i32) -> f32')}",
+        f"%p3 = {op('arith.divf', '%p1, %q', FF)}", '"linalg.yield"(%p3) : (f32) -> ()',
+    ]  # fmt: skip
+    share = "\n".join(lines)
+    pads = (
+        "operandSegmentSizes = array<i32: 1, 0, 0>, static_high = array<i64: 0, 0, 1, 0>, "
+        "static_low = array<i64: 0, 1, 1, 0>"
+    )
+    outside = (
+        "^bb0(%i: index, %j: index, %k: index, %l: index):\n"
+        f'%p0 = {constant(border, "f32")}\n"tensor.yield"(%p0) : (f32) -> ()'
+    )
+    add = f'^bb0(%p1: f32, %p2: f32, %p3: f32):\n%p4 = "arith.addf"(%p3, %p1) : {FF}\n"linalg.yield"(%p4) : (f32) -> ()'
+    small, wide, result = "tensor<1x3x2x1xf32>", "tensor<1x4x4x1xf32>", "tensor<1x3x3x1xf32>"
+    maps = [f"(n, y, x, c, i, j) -> ({at})" for at in ("n, y + i, x + j, c", "i, j", "n, y, x, c")]
+    types, one = f"({wide}, tensor<2x2xf32>, {result}) -> {result}", "(n, y, x, c) -> (n, y, x, c)"
+    return function(
+        f"%x: {small}", result, f"%a = {op('tensor.pad', '%x', f'({small}) -> {wide}', pads, outside)}",
+        f"%z = {constant(start, 'f32')}", f"%g = {op('tensor.empty', '', '() -> tensor<2x2xf32>')}",
+        f"%e = {op('tensor.empty', '', f'() -> {result}')}",
+        f"%f = {op('linalg.fill', '%z, %e', f'(f32, {result}) -> {result}', FILL)}",
+        f"%s = {generic('%a, %g, %f', types, maps, 'pppprr', '2, 1', add)}",
+        f"%r = {generic('%s, %e', f'({result}, {result}) -> {result}', [one, one], 'pppp', '1, 1', share)}",
+        "%r",
+    )  # fmt: skip
+
+
+def test_averages_of_windows_that_reach_over_the_image() -> None:
+    """Zeros that are added change nothing, as the sum is never -0.0."""
+    assert status(averages(), averages_by_loops()) is Status.PROVED
+    for border, start, behind in (("1.0", "0.0", 1), ("0.0", "1.0", 1), ("0.0", "0.0", 0)):
+        assert status(averages(), averages_by_loops(border, start, behind)) is Status.REFUTED
+
+
+@pytest.mark.parametrize(("start", "holds"), [(0, True), (1, True), (-0.0, False)])
+def test_zeros_that_are_added_change_sums_that_start_with_minus_zero(start: float, holds: bool) -> None:
+    kind = Format("float", (8, 24))
+    with new_terms():
+        accumulator, x, k = fresh("sum", kind), fresh("x", kind), fresh("k", INTEGERS)
+        there = at_most(k, number(1))
+        steps = (
+            choose(there, apply("add", accumulator, x), accumulator),
+            apply("add", accumulator, choose(there, x, literal(0, kind))),
+        )
+        sums = [fold(literal(start, kind), accumulator, [(k, number(3))], step) for step in steps]
+        prover = Prover(Discharger(timeout=20), "sums")
+        assert is_true(prover.joined("sums are equal", (), same(*sums), ())) is holds
