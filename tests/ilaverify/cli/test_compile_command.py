@@ -1018,7 +1018,9 @@ def test_calibration_data_must_fit(place: Path) -> None:
             samples_of(graph, arrays)
     with pytest.raises(UsageError, match="calibration data of image must have a sample or more, not none; give some"):
         samples_of(graph, {"image": np.zeros((0, *one.shape), "float32")})
-    with pytest.raises(UsageError, match="must be of inputs \\(image\\), not of more"):
+    with pytest.raises(
+        UsageError, match="must be of inputs \\(image\\), or labels with the right answers, not of more"
+    ):
         samples_of(graph, {"image": one, "more": one})
 
 
