@@ -48,7 +48,11 @@ def test_every_word_can_be_the_name_of_a_size(logic: str, sort: str, one: str) -
 
 @pytest.mark.parametrize(
     "logic, sort, values",
-    [("ALL", "Int", ("0", "17")), ("ALL", "Real", ("0.0", "17.0")), ("QF_UFBV", "(_ BitVec 8)", ("#x00", "#x11"))],
+    [
+        ("ALL", "Int", ("0", "17")),
+        pytest.param("ALL", "Real", ("0.0", "17.0"), marks=pytest.mark.slow),
+        ("QF_UFBV", "(_ BitVec 8)", ("#x00", "#x11")),
+    ],
 )
 def test_every_word_can_be_the_name_of_a_function(logic: str, sort: str, values: tuple[str, str]) -> None:
     """Of any function: that it is 17 at 0 contradicts nothing."""

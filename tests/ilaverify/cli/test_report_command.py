@@ -250,6 +250,7 @@ def test_report_of_a_claim_that_is_not_proved(store: ProofStore, tmp_path: Path)
     assert "not proved with these semantics" in page
 
 
+@pytest.mark.slow
 def test_without_a_store_nothing_is_proved(tmp_path: Path) -> None:
     done = run("report", TRUE, "-o", "p.html", cwd=tmp_path)
     assert done.returncode == 2 and "1 NOT RUN; 1 not as expected" in done.stdout

@@ -49,6 +49,7 @@ Expand = Callable[[Assembly, Sequence[int], Attributes], int]
 
 LONG = (
     "joint-flexasr-gru-flexasr-gru",
+    "joint-flexasr-linear-flexasr-linear-relu",
     "joint-flexasr-linear-flexasr-linear-sigmoid",
     "joint-flexasr-linear-flexasr-linear-tanh",
     "joint-flexasr-max-pool-x3-flexasr-maxpool-x3",
