@@ -81,6 +81,7 @@ CUTS = {
     "columns of matmul in two parts",
     "convolution as windows times filters",
     "convolution with bias as windows times filters with bias",
+    "groups of a convolution in two parts",
     "matmul in two blocks of the inner axis",
     "matmul with zeros beyond the inner axis",
     "max pooling over pairs of rows in two parts by columns",
