@@ -14,7 +14,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -170,9 +169,6 @@ def questions_digest(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(canonical_text(asked).encode()).hexdigest()
 
 
-_TOOL = re.compile(r"ilaverify [^\s,]+(, method [0-9a-f]{1,16}( of \S.*)?)?", re.ASCII)
-
-
 def written_by(prover: Mapping[str, str]) -> str:
     """The ``tool`` of certificates by a prover with this identity: version and digest of its method's code."""
     package = f" of {prover['package']}" if "package" in prover else ""
@@ -288,8 +284,6 @@ def _check_form(path: Path, content: object) -> None:
         raise _Unreadable(f"{path}: schema must be {SCHEMA}, not {content.get('schema', 'missing')!r:.60}")
     for key, kind in _TOP.items():
         need(key, content.get(key), kind)
-    if _TOOL.fullmatch(content["tool"]) is None:
-        raise CertificateError(f"{path}: tool must be ilaverify with its version, not {content['tool']!r:.60}")
     if set(content) != set(_TOP):
         raise CertificateError(f"{path}: keys must be exactly {', '.join(sorted(_TOP))}")
     if not (content["obligations"] or content["enumerations"]):

@@ -99,15 +99,6 @@ def test_every_changed_byte_is_noticed(certificate: Certificate, tmp_path: Path)
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("tool", ["another prover", "ilaverify", "ilaverify 1, method", "isabelle 1, method 0"])
-def test_another_tool_is_refused(certificate: Certificate, tmp_path: Path, tool: str) -> None:
-    path = written(tmp_path / "t.json", certificate | {"tool": tool})
-    with pytest.raises(CertificateError) as error:
-        read_certificate(path)
-    assert str(error.value) == (f"{path}: tool must be ilaverify with its version, not {tool!r}")
-
-
-@pytest.mark.proof
 def test_an_equal_document_in_another_form_is_refused(certificate: Certificate, tmp_path: Path) -> None:
     for text in (
         json.dumps(certificate, sort_keys=True, indent=1) + "\n",

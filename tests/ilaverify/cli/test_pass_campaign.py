@@ -67,7 +67,8 @@ def test_a_campaign_needs_an_mlir_opt(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     code, _, err = run(capsys, "--mlir-opt", "./absent")
-    assert (code, err) == (64, "ilaverify: ./absent must be a program that can be run; name an mlir-opt\n")
+    expected = "./absent must be a program that can be run; name an mlir-opt, on the path or with its folder"
+    assert (code, err) == (64, f"ilaverify: {expected}\n")
     code, _, err = run(capsys, "--mlir-opt", "./bad-opt", "--mlir-opt", "./bad-opt")
     expected = "--mlir-opt must name programs of different releases, and mlir-opt 22.9.0 is named twice"
     assert (code, err) == (64, f"ilaverify: {expected}\n")
