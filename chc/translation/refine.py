@@ -49,6 +49,8 @@ FIRST, MORE, LAST = 18, 60, 400
 """Inputs that are drawn before a proof, after one and where there is none."""
 LONG = 30
 """How many times longer runs may be where there is no proof, or no run came to its end."""
+FEW = 2
+"""Runs of that length before a proof."""
 UNROLLED = 256
 """Folds of at most so many steps are written out where their steps do not match."""
 ENUMERATED = 1024
@@ -252,7 +254,10 @@ class _Attempt:
         self.prover = self._prover()
         counterexample = search.search(0, FIRST)
         if counterexample is None and search.defined < FIRST:  # runs that say little are no reason to try a proof
-            counterexample = search.search(3, MORE) if search.finished else search.search(0, MORE, LONG * STEPS)
+            if search.finished:
+                counterexample = search.search(3, MORE)
+            elif not search.over_reals:  # over the reals a proof that fails does so sooner than a long run ends
+                counterexample = search.search(0, FEW, LONG * STEPS)
         if counterexample is not None:
             return self.refuted(counterexample)
         if not search.defined and self._is_vacuous(source, target):
