@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 
@@ -32,8 +33,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Collections of garbage do not look at thousands of tests again and again."""
+    """Collections of garbage do not look at thousands of tests again and again.
+
+    Modules that tests write, and change within a second, are not taken from bytecode of before.
+    """
     gc.freeze()
+    sys.dont_write_bytecode = True
 
 
 @pytest.fixture(autouse=True)
