@@ -79,12 +79,12 @@ def _where_not_empty(condition: Term) -> tuple[Term, Term] | None:
     for k, part in enumerate(parts):
         if part.op == "not" and part.args[0].op == "eq" and len(parts) > 1:
             for zero, extent in (part.args[0].args, part.args[0].args[::-1]):
-                if integer_value(zero) == 0 and _is_count(extent):
+                if integer_value(zero) == 0 and is_count(extent):
                     return extent, negation(both(*parts[:k], *parts[k + 1 :]))
     return None
 
 
-def _is_count(extent: Term) -> bool:
+def is_count(extent: Term) -> bool:
     """Whether a number is seen not to be negative: it is chosen only where it is not, and else 0."""
     if extent.op != "select" or integer_value(extent.args[2]) != 0:
         return False

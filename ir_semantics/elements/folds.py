@@ -18,7 +18,7 @@ from typing import TypeAlias
 from ir_semantics.scalars.formats import BOOLEAN, INTEGERS
 from ir_semantics.tensors.index import Index
 
-from .binders import Fold, every, fold, opened_every, opened_fold, rebuilt, substitute
+from .binders import Fold, every, fold, is_count, opened_every, opened_fold, rebuilt, substitute
 from .operators import (
     at_most,
     atom,
@@ -339,8 +339,7 @@ def _one_range(outer: Ranges, inner: Ranges) -> tuple[list[tuple[Term, Term]], d
 
 def _length(extent: Term) -> Term:
     """An extent of as many steps: there are none where a number is negative."""
-    is_floored = extent.op == "select" and integer_value(extent.args[2]) == 0
-    return extent.args[1] if is_floored and extent.args[0] is at_most(number(0), extent.args[1]) else extent
+    return extent.args[1] if is_count(extent) else extent
 
 
 def _growing(opened: Fold) -> Term | None:
