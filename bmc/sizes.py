@@ -70,7 +70,7 @@ class SizeSampler:
                     lines.append(f"(assert (= {symbol} (_ bv{fixed[name]} {width})))")
                 elif bound is not None:
                     lines.append(f"(assert (bvule {symbol} (_ bv{min(bound, (1 << width) - 1)} {width})))")
-            answer = solver_z3.check("\n".join([self._text, *lines, "(check-sat)\n"]), SECONDS, PATIENCE, once=True)
+            answer = solver_z3.check("\n".join([self._text, *lines, "(check-sat)\n"]), SECONDS, PATIENCE, alone=True)
             if answer.status == "sat":
                 point = {name: answer.model.get(symbol, 0) for name, symbol in self._symbols.items()}
                 if self.points.inside(point):

@@ -158,7 +158,7 @@ class Prover:
             asked = question(hypotheses, goal, interpretation, {}, f"{self.subject}: {meaning}", converts=True)
         except CannotInterpret:
             return
-        answer = solver_z3.check(asked.script, min(self.discharger.timeout, LOOK), PATIENCE, once=True)
+        answer = solver_z3.check(asked.script, min(self.discharger.timeout, LOOK), PATIENCE, alone=True)
         if answer.status == "sat":
             self.tried(asked, answer.model)
 

@@ -21,7 +21,7 @@ def version() -> str:
     return "z3 " + ".".join(map(str, z3.get_version()[:3]))
 
 
-def check(smtlib: str, timeout: float, patience: float = 1.0, *, once: bool = False) -> Answer:
+def check(smtlib: str, timeout: float, patience: float = 1.0, *, alone: bool = False) -> Answer:
     """Answers one SMT-LIB script (its commands after ``(check-sat)`` are ignored); ``timeout`` in seconds.
 
     Nonlinear questions are answered at once or not at all, depending on the engine and the random seed; so the time is
@@ -29,17 +29,17 @@ def check(smtlib: str, timeout: float, patience: float = 1.0, *, once: bool = Fa
     tactics that z3 picks; bit-vectors need those), then z3's choice with different seeds.
     With ``patience`` above 1 the solver's own counter limits each attempt, to what fits in the time on an idle machine,
     so that the answer is the same on a busy one; the clock ends it only after ``patience`` times as long.
-    With ``once`` there is one attempt, with z3's choice.
+    With ``alone`` the first attempt is left out, which shares z3's context with all others: then the answer, and the
+    model, do not depend on what was asked before.
     Raises ValueError where z3's parser rejects the text.
     """
     start = time.perf_counter()
-    if once:
-        answer = _attempt(smtlib, timeout, patience, 0, None)
-        return replace(answer, seconds=time.perf_counter() - start)
     plain = "(set-logic QF_BV)" not in smtlib
     share = min(FIRST_ATTEMPT if plain else 10 * FIRST_ATTEMPT, timeout)
-    answer = _attempt(smtlib, share, patience, 0, None, plain=plain)
-    seed, counted = 1, share
+    answer, counted = Answer("unknown", 0.0, version()), 0.0
+    if not alone:
+        answer, counted = _attempt(smtlib, share, patience, 0, None, plain=plain), share
+    seed = 1
     while answer.status == "unknown":
         left = timeout - (counted if patience > 1 else time.perf_counter() - start)
         if left <= 0.01:
