@@ -80,7 +80,7 @@ def test_round_trip(certificate: Certificate, tmp_path: Path) -> None:
 def test_every_changed_byte_is_noticed(certificate: Certificate, tmp_path: Path) -> None:
     data = written(tmp_path / "a.json", certificate).read_bytes()
     random = Random(20)
-    positions = {*range(300), *range(len(data) - 100, len(data)), *random.sample(range(len(data)), 150)}
+    positions = {*range(100), *range(len(data) - 50, len(data)), *random.sample(range(len(data)), 100)}
     path = tmp_path / "b.json"
     for position in sorted(positions):
         before, byte, after = data[:position], data[position], data[position + 1 :]
