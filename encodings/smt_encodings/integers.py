@@ -110,12 +110,40 @@ class IntegerEncoding:
     def term(self, root: Expr) -> FNode:
         """The integer term of ``root``, equal to its unsigned value wherever the hypotheses hold.
 
-        Raises NotLinearizable where an operation has no integer counterpart or is not proved to fit.
+        Raises NotLinearizable where an operation has no integer counterpart or is not proved to fit, but in a branch
+        of a choice that is not taken then, such as ``i - 2`` where ``i`` is at least 2.
         """
+        failed: dict[Expr, NotLinearizable] = {}
         for node in postorder([root]):
-            if node not in self._memo:
-                self._memo[node] = self._node(node, [self._memo[a] for a in node.args])
+            if node in self._memo:
+                continue
+            problem = next((failed[a] for a in node.args if a in failed), None)
+            try:
+                if problem is None:
+                    args = [self._memo[a] for a in node.args]
+                elif node.op == "ite" and node.args[0] not in failed:
+                    condition, then, otherwise = node.args
+                    branches = [self._branch(then, condition), self._branch(otherwise, ~condition)]
+                    args = [self._memo[condition], *branches]
+                else:
+                    raise problem
+                self._memo[node] = self._node(node, args)
+            except NotLinearizable as error:
+                failed[node] = error
+        if root in failed:
+            raise failed[root]
         return self._memo[root]
+
+    def _branch(self, node: Expr, condition: Expr) -> FNode:
+        """A term that is used only where ``condition`` holds."""
+        if node in self._memo:
+            return self._memo[node]
+        inner = self.fork(self.namespace)
+        inner.assume(condition)
+        term = inner.term(node)
+        # what it records has the condition among what was assumed; definitions hold in any case
+        self.fits, self.definitions, self._divisions = inner.fits, inner.definitions, inner._divisions
+        return term
 
     def _node(self, node: Expr, args: list[FNode]) -> FNode:
         if node.op == "var":

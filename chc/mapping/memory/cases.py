@@ -18,6 +18,8 @@ from ila_lang import Expr, any_of, const, false, free_variables, true
 from smt_encodings.claims import Unsupported
 
 from .contexts import Context, conjuncts_of
+from .samples import Point, Samples
+from .witnesses import iteration_exists, witness
 
 _FEW = 3
 """Literals that sizes are compared with."""
@@ -57,33 +59,43 @@ def in_cases(context: Context, name: str, compare: Callable[[Context, str], None
             pending = [*cases, *pending]
 
 
-def split(context: Context, schedule: Schedule, memory: Expr, numbers: Sequence[int | None]) -> Split:
-    """The cases of a cell of a memory that different writes gave its value at the samples: their ``numbers``.
+Sampled = Sequence[tuple[int, tuple[int, ...]] | None]
+"""At each sample, the number of the write that gave a cell its value, and its iteration; None where no write did."""
+
+
+def split(context: Context, schedule: Schedule, memory: Expr, sampled: Sampled, address: Expr, point: Point) -> Split:
+    """The cases of a cell of a memory, at ``address``, that different writes gave its value before a point.
 
     Raises Unsupported where no condition is found that tells them apart.
     """
+    numbers = [None if s is None else s[0] for s in sampled]
     labels = Counter("no write" if n is None else schedule.writes[n].label for n in dict.fromkeys(numbers))
     which = ", ".join(label if count == 1 else f"{label} ({count} writes)" for label, count in labels.items())
     problem = (
         f"which write gives a cell of {memory.name} its value differs between sizes or places: {which}; "
         "what tells them apart must be a first or last iteration, a size, the end of a loop, or an even number"
     )
-    condition = _separating(context, schedule, memory, numbers)
+    conditions = [
+        *_conditions(context, schedule, memory),
+        *_iterations_exist(context, schedule, sampled, address, point),
+    ]
+    guards = {c for w in schedule.writes_to(memory) for c in conjuncts_of(w.guard)}
+    condition = _separating(context.samples, list(dict.fromkeys(conditions)), guards, numbers)
     if condition is None:
         raise Unsupported(problem)
     return Split(problem, context, (condition, ~condition))
 
 
-def _separating(context: Context, schedule: Schedule, memory: Expr, numbers: Sequence[int | None]) -> Expr | None:
+def _separating(
+    samples: Samples, conditions: Sequence[Expr], guards: set[Expr], numbers: Sequence[int | None]
+) -> Expr | None:
     """A condition such that one write gave the cell its value at all samples where it holds, or where it does not.
 
     One that tells all of them apart is taken first, then the first that leaves no write on both sides, then one of
     which one side has one write: a condition of the program if possible, and at as many samples as possible.
     """
-    guards = {c for w in schedule.writes_to(memory) for c in conjuncts_of(w.guard)}
-    conditions = list(dict.fromkeys(_conditions(context, schedule, memory)))
     apart, alone, most = None, None, (False, 0)
-    for condition, column in zip(conditions, zip(*context.samples.evaluate(conditions), strict=True), strict=True):
+    for condition, column in zip(conditions, zip(*samples.evaluate(conditions), strict=True), strict=True):
         rows = list(zip(numbers, map(bool, column), strict=True))
         sides = [[n for n, holds in rows if holds is side] for side in (True, False)]
         kinds = [set(side) for side in sides]
@@ -122,6 +134,23 @@ def _conditions(context: Context, schedule: Schedule, memory: Expr) -> Iterator[
     for counter, extent in context.ranges:  # before the last block, which may overlap with others
         yield from (less(total([counter, const(b, 32)]), extent) for b in blocks)
     yield from (t[0:0] == 0 for t in (*(c for c, _ in context.ranges), *parameters))
+
+
+def _iterations_exist(
+    context: Context, schedule: Schedule, sampled: Sampled, address: Expr, point: Point
+) -> Iterator[Expr]:
+    """That a write has the iteration which wrote the cell where it was the last one, as a whole and in parts."""
+    samples = context.samples
+    for number in dict.fromkeys(s[0] for s in sampled if s is not None):
+        rows = [(row, s[1]) for row, s in zip(samples.rows, sampled, strict=True) if s is not None and s[0] == number]
+        here = Samples(samples.parameters, samples.variables, tuple(row for row, _ in rows))
+        write = schedule.writes[number]
+        try:
+            at = witness(here, context.ranges, write, [iteration for _, iteration in rows], address, point)
+        except Unsupported:  # the others may have one
+            continue
+        exists = iteration_exists(write, at)
+        yield from dict.fromkeys([exists, *conjuncts_of(exists)])
 
 
 def _below(context: Context, loops: Loops, of_sizes: Callable[[Expr], bool]) -> Iterator[Expr]:

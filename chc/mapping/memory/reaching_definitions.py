@@ -20,15 +20,15 @@ from dataclasses import dataclass
 import pysmt.shortcuts as smt
 
 from chc.mapping.program.writes import Schedule, Write
-from ila_lang import BvSort, Expr, free_variables, postorder, resize
-from smt_encodings.claims import Unsupported
+from ila_lang import Expr
 from smt_encodings.environment import plain
 
 from .cases import split
 from .contexts import Context, before
 from .kills import NoKill
 from .layout import Definition, Iteration, Layout, Reader
-from .samples import Point, Sampler, candidates, digits
+from .samples import Point, Sampler
+from .witnesses import witness
 
 
 @dataclass
@@ -59,7 +59,7 @@ class ReachingDefinitions:
         sampled = self.sampler.last(context.samples, memory, reader.cell(), point)
         numbers = [None if s is None else s[0] for s in sampled]
         if len(set(numbers)) > 1:
-            raise split(context, self.schedule, memory, numbers)
+            raise split(context, self.schedule, memory, sampled, reader.cell(), point)
         self.count += 1
         name = f"{self.prefix} {plain(memory.name)}, {self.count}"
         if numbers[0] is None:
@@ -70,7 +70,7 @@ class ReachingDefinitions:
         if context.samples.evaluate(likely) == iterations:
             at: Iteration = dict(zip(write.counters, likely, strict=True))
         else:
-            at = self._witness(context, write, iterations, reader, point)
+            at = witness(context.samples, context.ranges, write, iterations, reader.cell(), point)
         definition = Definition(write, at)
         self._exists(context, name, definition)
         self._before(context, name, definition, point)
@@ -91,27 +91,6 @@ class ReachingDefinitions:
         """A new number, for names."""
         self.count += 1
         return self.count
-
-    def _witness(
-        self, context: Context, write: Write, iterations: list[tuple[int, ...]], reader: Reader, point: Point
-    ) -> Iteration:
-        last = [e - 1 for _, e in write.loops if not set(free_variables(e).values()) & set(write.counters)]
-        address = reader.cell()
-        table = candidates(context.samples, context.ranges, [address, *point.counters, *last], write)
-        at: dict[Expr, Expr] = {}
-        for counter, values in zip(write.counters, zip(*iterations, strict=True), strict=True):
-            term = table.get(tuple(values))
-            if term is None:
-                table = candidates(context.samples, context.ranges, _distances(context, address, write)) | table
-                term = table.get(tuple(values))
-            if term is None:
-                table = digits(context.samples, address, write) | table
-                term = table.get(tuple(values))
-            if term is None:
-                where = f"{counter.name} of the iteration in which {write.label} writes {write.memory.name}"
-                raise Unsupported(f"no term was found for {where}")
-            at[counter] = resize(term, 32)
-        return at
 
     # -- obligations --------------------------------------------------------------------------------
 
@@ -149,18 +128,3 @@ class ReachingDefinitions:
         self, context: Context, name: str, other: Write, reader: Reader, point: Point, definition: Definition | None
     ) -> None:
         NoKill(self.layout, self.sampler, context, self._group(context), name, other, reader, point, definition).prove()
-
-
-def _distances(context: Context, address: Expr, write: Write) -> list[Expr]:
-    """By how much coordinates and parts of an address exceed a write's parts that no counter moves."""
-    counters = set(write.counters)
-    begins = [n for n in _words(write.address) if n.args and not counters & set(free_variables(n).values())]
-    parts = [*(n for n in _words(address)[-_FEW:] if n.args), *(c for c, _ in context.ranges)]
-    return [resize(n, 32) - resize(b, 32) for b in begins[-_FEW:] for n in parts]
-
-
-def _words(term: Expr) -> list[Expr]:
-    return [n for n in postorder([term]) if isinstance(n.sort, BvSort) and n.op not in ("const", "load", "apply")]
-
-
-_FEW = 12

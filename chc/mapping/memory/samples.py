@@ -354,6 +354,7 @@ def candidates(
     terms += [p for p, _ in pairs]
     terms += [p * e + c for p, _ in pairs for c, e in zip(atoms, extents, strict=True)]
     terms += [a + 1 for a in atoms]  # a peeled loop, which begins at 1
+    terms += [a - b for a in atoms for b in atoms if a is not b]  # a loop that begins at a counter
     terms = list(dict.fromkeys(terms))[:MOST_CANDIDATES]
     table: dict[tuple[int, ...], Expr] = {}
     for term, values in zip(terms, zip(*samples.evaluate(terms), strict=True), strict=True):

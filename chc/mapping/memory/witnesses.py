@@ -1,0 +1,78 @@
+"""The iteration in which a write wrote a cell, as terms over coordinates and counters that agree with samples.
+
+Extents may depend on outer counters, and a loop may begin at one of them: for ``j < i + 1`` or ``i + j`` below n the
+terms found for outer counters stand in what is tried for inner ones.  Nothing here is trusted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from chc.mapping.arithmetic.exact import less, total
+from chc.mapping.program.writes import Loops, Write
+from ila_lang import BvSort, Expr, all_of, free_variables, postorder, resize, substitute
+from smt_encodings.claims import Unsupported
+
+from .layout import Iteration, narrow
+from .samples import Point, Samples, candidates, digits
+
+_FEW = 12
+
+
+def witness(
+    samples: Samples, ranges: Loops, write: Write, iterations: Sequence[tuple[int, ...]], address: Expr, until: Point
+) -> Iteration:
+    """Terms for the counters of a write in ``iterations``, one at each sample, which write ``address`` before a point.
+
+    ``ranges`` are coordinates and counters around.  Raises Unsupported where a term is not found.
+    """
+    last = [e - 1 for _, e in write.loops if not set(free_variables(e).values()) & set(write.counters)]
+    table = candidates(samples, ranges, [address, *until.counters, *last], write)
+    by_digits: dict[tuple[int, ...], Expr] | None = None
+    at: dict[Expr, Expr] = {}
+    for (counter, extent), values in zip(write.loops, zip(*iterations, strict=True), strict=True):
+        term = table.get(tuple(values))
+        if term is None:
+            likely = [resize(substitute(extent, narrow(at)), 32) - 1, *_distances(ranges, write, address, at)]
+            columns = zip(likely, zip(*samples.evaluate(likely), strict=True), strict=True)
+            term = next((t for t, column in columns if column == values), None)
+        if term is None:
+            by_digits = digits(samples, address, write) if by_digits is None else by_digits
+            term = by_digits.get(tuple(values))
+        if term is None:
+            where = f"{counter.name} of the iteration in which {write.label} writes {write.memory.name}"
+            raise Unsupported(f"no term was found for {where}")
+        at[counter] = resize(term, 32)
+    return at
+
+
+def iteration_exists(write: Write, at: Iteration) -> Expr:
+    """The condition that a write has an iteration, in a form that is exact also where it has none: nothing wraps."""
+    here = narrow(at)
+    conditions: list[Expr] = []
+    for counter, extent in write.loops:
+        more, less_by = at[counter], []
+        while more.op == "bvsub":
+            more, by = more.args
+            less_by.append(by)
+        if less_by:
+            begin = total(less_by)
+            conditions += [~less(more, begin), less(more, total([begin, substitute(extent, here)]))]
+        else:
+            conditions.append(less(more, substitute(extent, here)))
+    return all_of([*conditions, substitute(write.guard, here)])
+
+
+def _distances(ranges: Loops, write: Write, address: Expr, at: Iteration) -> list[Expr]:
+    """By how much coordinates and parts of an address exceed a write's parts that no counter moves but known ones."""
+    unknown = set(write.counters) - set(at)
+    here = narrow(at)
+    fixed = [n for n in _words(write.address) if n.args and not unknown & set(free_variables(n).values())]
+    begins = [b for term in at.values() for b in (term, term + 1)]
+    begins += [substitute(n, here) for n in fixed[-_FEW:]]
+    parts = [*(c for c, _ in ranges), *(n for n in _words(address)[-_FEW:] if n.args)]
+    return [resize(n, 32) - resize(b, 32) for n in parts for b in dict.fromkeys(begins)]
+
+
+def _words(term: Expr) -> list[Expr]:
+    return [n for n in postorder([term]) if isinstance(n.sort, BvSort) and n.op not in ("const", "load", "apply")]
