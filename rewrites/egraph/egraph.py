@@ -112,8 +112,15 @@ class EGraph:
 
     def nodes(self, number: int) -> Iterator[ENode]:
         """The e-nodes in the class of an e-node, without copies."""
+        return self._of(self._nodes[self.find(number)])
+
+    def users(self, number: int) -> Iterator[ENode]:
+        """The e-nodes that have the class of an e-node among their operands, without copies."""
+        return self._of(self._parents[self.find(number)])
+
+    def _of(self, numbers: Iterable[int]) -> Iterator[ENode]:
         find = self._equal.find
-        for i in self._nodes[find(number)]:
+        for i in numbers:
             if i not in self._copies:
                 yield ENode(i, self._symbols[i], self._operands[i], tuple(map(find, self._operands[i])))
 

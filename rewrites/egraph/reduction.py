@@ -5,13 +5,15 @@ tensors. Such choices do not interact, and the steps here decide them:
 
 * An option that needs its own class, at whatever choice below, is dropped. So most cycles disappear.
 * What every selection needs is paid anyway. Needing it is free, unless it may in turn need the one that needs it.
-* An option is dropped if another one of its class costs no more, and needs only what the first one needs or is paid
-  anyway.
+* An option is dropped if another one of its class costs no more, together with all that it needs and the first one does
+  not, where there is no choice in that and it is not paid anyway.
 * A class that only one other class has use for becomes part of that one's options.
 * What is left falls apart into components that are solved alone.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from .selection import Option, Problem, bits, union
 from .terms import EGraphError
@@ -97,10 +99,19 @@ def _freed(problem: Problem) -> Problem:
         for option in sorted(problem.options[c], key=lambda o: (o.cost, o.needs.bit_count(), o.needs, o.picks)):
             needs = option.needs & ~free
             available = union(always[n] for n in bits(needs)) | free
-            if not any(other.needs & ~available == 0 for other in kept):
+            if not any(
+                _adds(problem, always, other.needs & ~available, available, option.cost - other.cost) for other in kept
+            ):
                 kept.append(Option(option.cost, needs, option.picks))
         options[c] = tuple(kept)
     return Problem(options, paid)
+
+
+def _adds(problem: Problem, always: Mapping[int, int], needs: int, there: int, most: int) -> bool:
+    """Whether classes, with all that they need besides what is there, have no choice and add at most so much."""
+    more = union(always[n] for n in bits(needs)) & ~there
+    options = [problem.options[c] for c in bits(more)]
+    return all(len(each) == 1 for each in options) and sum(each[0].cost for each in options) <= most
 
 
 def _knots(problem: Problem) -> dict[int, int]:

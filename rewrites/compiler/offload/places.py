@@ -114,11 +114,33 @@ def _padded(egraph: EGraph, node: ENode) -> Iterator[Suggestion]:
         yield conv.instance()
 
 
+def _normalised(egraph: EGraph, number: int) -> bool:
+    """Whether a class is used by a batch normalisation, and by the difference that this begins with, alone."""
+    users = {user.symbol.operator for user in egraph.users(number)}
+    return "batch_norm" in users and users <= {"batch_norm", "sub"}
+
+
+def _vectors(egraph: EGraph, node: ENode) -> Iterator[int]:
+    """Vectors along the channels that are added, if a node is a sum of something and such a vector."""
+    for vector in egraph.nodes(node.operands[1]) if node.symbol.operator == "add" else ():
+        if vector.symbol.operator == "broadcast" and dict(vector.symbol.attributes)["axes"] == (1,):
+            yield vector.operands[0]
+
+
+def _in_groups(egraph: EGraph, node: ENode) -> tuple[_Convolution, int] | None:
+    """A convolution in several groups, unless its normalisation goes into its kernels first."""
+    found, users = _any_convolution(egraph, node), list(egraph.users(node.number))
+    if found is None or found[1] == 1 or _normalised(egraph, node.number):
+        return None
+    biased = users and all(any(_vectors(egraph, u)) and _normalised(egraph, u.number) for u in users)
+    return None if biased else found
+
+
 def _paired(channels: int) -> Callable[[EGraph, ENode], Iterator[Suggestion]]:
     """A convolution in pairs of groups of so many channels."""
 
     def suggest(egraph: EGraph, node: ENode) -> Iterator[Suggestion]:
-        found = _any_convolution(egraph, node)
+        found = _in_groups(egraph, node)
         if found is not None and found[1] % 2 == 0 and found[0].sizes["c"] == channels:
             inputs, sizes = found[0].instance(g=found[1] // 2)
             yield inputs, {name: size for name, size in sizes.items() if name != "c"}  # which the rule says
@@ -128,8 +150,8 @@ def _paired(channels: int) -> Callable[[EGraph, ENode], Iterator[Suggestion]]:
 
 def _halved(egraph: EGraph, node: ENode) -> Iterator[Suggestion]:
     """A convolution in groups that are not joined in pairs: they are many in number, or large."""
-    found = _any_convolution(egraph, node)
-    if found is not None and found[1] > 1 and (found[1] % 2 or found[0].sizes["c"] not in GROUP_PAIRS):
+    found = _in_groups(egraph, node)
+    if found is not None and (found[1] % 2 or found[0].sizes["c"] not in GROUP_PAIRS):
         first = found[1] // 2
         yield found[0].instance(u=first, g=found[1] - first)
 
@@ -190,15 +212,14 @@ def _biased(
     """A sum of such a convolution and a vector along the channels."""
 
     def suggest(egraph: EGraph, node: ENode) -> Iterator[Suggestion]:
-        convolutions, vectors = node.operands
+        convolutions = node.operands[0]
         if len(shape_of(egraph, convolutions)) != 4:
             return
         for conv in egraph.nodes(convolutions):
             suggestion = inner(egraph, conv) if conv.symbol.operator == "conv" else None
-            for vector in egraph.nodes(vectors) if suggestion is not None else ():
-                if vector.symbol.operator == "broadcast" and dict(vector.symbol.attributes)["axes"] == (1,):
-                    assert suggestion is not None
-                    yield {**suggestion[0], "b": vector.operands[0]}, suggestion[1]
+            for vector in _vectors(egraph, node) if suggestion is not None else ():
+                assert suggestion is not None
+                yield {**suggestion[0], "b": vector}, suggestion[1]
 
     return suggest
 
@@ -208,6 +229,13 @@ def _strided_pixels(egraph: EGraph, node: ENode) -> Iterator[Suggestion]:
     conv = _convolution(egraph, node)
     if conv is not None and not any(conv.pads) and conv.pointwise and not conv.everywhere:
         yield {"x": conv.x, "w": conv.w}, {name: conv.sizes[name] for name in "nchwost"}
+
+
+def of_convolution(egraph: EGraph, node: ENode) -> bool:
+    """Whether a batch normalisation is that of a convolution, with or without a bias."""
+    x = node.operands[0]
+    sums = (n for n in egraph.nodes(x) if n.symbol.operator == "add")
+    return has(egraph, x, "conv") or any(has(egraph, o, "conv") for n in sums for o in n.operands)
 
 
 WEIGHTS: Final = {TRANSPOSED_TWICE: at("matmul", _weights, backwards=True)}

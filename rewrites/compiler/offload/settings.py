@@ -10,7 +10,7 @@ from rewrites.egraph.saturation import Limits
 
 from .costs import Implementable
 
-LIMITS: Final = Limits(nodes=60_000, iterations=16, seconds=90.0, matches=4000)
+LIMITS: Final = Limits(nodes=60_000, iterations=24, seconds=90.0, matches=4000)
 """The limits of saturation by default."""
 
 

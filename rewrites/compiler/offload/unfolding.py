@@ -158,15 +158,3 @@ class Uniform:
         scalar_digest = digest_of(scalar)
         self.constants.data.setdefault(scalar_digest, scalar)
         return Symbol("constant", (("digest", scalar_digest),), TensorType(data.dtype.name, ()))
-
-
-def _convolved(egraph: EGraph, number: int) -> bool:
-    """Whether a class has a convolution in one group."""
-    return any(n.symbol.operator == "conv" and dict(n.symbol.attributes)["groups"] == 1 for n in egraph.nodes(number))
-
-
-def of_convolution(egraph: EGraph, node: ENode) -> bool:
-    """Whether a batch normalisation is that of a convolution in one group, with or without a bias."""
-    x = node.operands[0]
-    sums = (n for n in egraph.nodes(x) if n.symbol.operator == "add")
-    return _convolved(egraph, x) or any(_convolved(egraph, o) for n in sums for o in n.operands)

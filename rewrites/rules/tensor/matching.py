@@ -34,7 +34,7 @@ from .words import (
 )
 
 N, C, H, W, O, K, L, S, T, D, E = sizes("n c h w o k l s t d e")  # noqa: E741  # the number of outputs
-P, Q, R, M = sizes("p q r m")
+P, Q, R, M, U = sizes("p q r m u")
 IMAGE, KERNEL, POINT = input_("x", N, C, H, W), input_("w", O, C, K, L), input_("w", O, C, 1, 1)
 STRIDED: dict[str, Any] = {"strides": [S, T], "dilations": [D, E]}
 PADDED: dict[str, Any] = {"pads": [(P, Q), (R, M)], **STRIDED}
@@ -51,6 +51,8 @@ EXCHANGED = (1, 0, 2)
 
 
 SHIFT = input_("b", O)
+GROUPED, GROUP_KERNELS = input_("x", N, U * C, H, W), input_("w", U * O, C, K, L)
+"""Images of u groups of c channels, and kernels for o results of each."""
 WINDOWS = (0, 4, 5, 1, 2, 3)
 """The axes of windows [n, c, k, l, h, w] as [n, h, w, c, k, l]."""
 
@@ -76,17 +78,26 @@ def _image_of(rows: Tensor) -> Tensor:
     return transpose(reshape(rows, N, H, W, O), [0, 3, 1, 2])
 
 
+def _of_channels(name: str) -> Tensor:
+    return input_(name, U * O)
+
+
 def _batch_norm(x: Tensor) -> Tensor:
     """(x - mu) / d * g + b along channels, as the operator of graphs has it."""
-    shift, deviation, gain = (broadcast(input_(name, O), x.shape, [1]) for name in ("mu", "d", "g"))
-    return bias(mul(div(sub(x, shift), deviation), gain), SHIFT, 1)
+    shift, deviation, gain = (broadcast(_of_channels(name), x.shape, [1]) for name in ("mu", "d", "g"))
+    return bias(mul(div(sub(x, shift), deviation), gain), _of_channels("b"), 1)
 
 
-def _folded(x: Tensor, w: Tensor, axis: int, mean: Tensor | None = None) -> Tensor:
-    """The convolution with the normalisation's factors in an axis of the kernels, plus what is left."""
-    gain = div(input_("g", O), input_("d", O))
-    kernels = mul(w, broadcast(gain, w.shape, [axis]))
-    return bias(conv(x, kernels, **PADDED), sub(SHIFT, mul(mean or input_("mu", O), gain)), 1)
+def _folded(mean: Tensor, exchanged: bool = False) -> Tensor:
+    """The convolution with the normalisation's factors in the kernels, plus what is left."""
+    gain = div(_of_channels("g"), _of_channels("d"))
+    factors = reshape(transpose(reshape(gain, O, U), [1, 0]), U * O) if exchanged else gain
+    kernels = mul(GROUP_KERNELS, broadcast(factors, GROUP_KERNELS.shape, [0]))
+    return bias(_grouped(kernels), sub(_of_channels("b"), mul(mean, gain)), 1)
+
+
+def _grouped(kernels: Tensor) -> Tensor:
+    return conv(GROUPED, kernels, groups=U, **PADDED)
 
 
 def _in_order(x: Tensor, order: Sequence[int]) -> Tensor:
@@ -142,10 +153,10 @@ _WRONG = [
     wrong("two parts of a vector exchanged", concat(0, rest(VECTOR, Q), first(VECTOR, Q)), VECTOR, le(Q, N)),
     wrong("a difference commutes", sub(IMAGE, input_("y", N, C, H, W)), sub(input_("y", N, C, H, W), IMAGE)),
     wrong_over_reals(
-        "batch normalisation into the channels of a kernel",
-        _batch_norm(conv(input_("x", N, O, H, W), input_("w", O, O, K, L), **PADDED)),
-        _folded(input_("x", N, O, H, W), input_("w", O, O, K, L), 1),
-        at_least(1, N, O, H, W),
+        "batch normalisation into a convolution, factors in the order of results before groups",
+        _batch_norm(_grouped(GROUP_KERNELS)),
+        _folded(_of_channels("mu"), exchanged=True),
+        at_least(1, N, C, O, U, H, W),
     ),
 ]
 
@@ -193,15 +204,15 @@ BIASED_PIXELS_AS_PRODUCT = reordered(
 )
 NORMALISATION_INTO_CONVOLUTION = over_reals(
     "batch normalisation as networks have it into a convolution",
-    _batch_norm(conv(IMAGE, KERNEL, **PADDED)),
-    _folded(IMAGE, KERNEL, 0),
-    at_least(1, N, C, O, H, W),
+    _batch_norm(_grouped(GROUP_KERNELS)),
+    _folded(_of_channels("mu")),
+    at_least(1, N, C, O, U, H, W),
 )
 NORMALISATION_INTO_BIASED_CONVOLUTION = over_reals(
     "batch normalisation as networks have it into a convolution with bias",
-    _batch_norm(bias(conv(IMAGE, KERNEL, **PADDED), input_("v", O), 1)),
-    _folded(IMAGE, KERNEL, 0, sub(input_("mu", O), input_("v", O))),
-    at_least(1, N, C, O, H, W),
+    _batch_norm(bias(_grouped(GROUP_KERNELS), _of_channels("v"), 1)),
+    _folded(sub(_of_channels("mu"), _of_channels("v"))),
+    at_least(1, N, C, O, U, H, W),
 )
 BIAS_AFTER_RESHAPE = TensorRule(
     "bias after a reshape",

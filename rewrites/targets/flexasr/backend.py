@@ -10,8 +10,9 @@ from ir_semantics.graph.types import TensorType
 from rewrites.compiler.graph_rules.definitions import definitions
 from rewrites.compiler.graph_rules.tensor_rewrites import Constants
 from rewrites.compiler.offload.backend import Backend
+from rewrites.compiler.offload.places import of_convolution
 from rewrites.compiler.offload.takers import Taken, Taker, as_product
-from rewrites.compiler.offload.unfolding import Unfolding, Uniform, of_convolution
+from rewrites.compiler.offload.unfolding import Unfolding, Uniform
 from rewrites.egraph.rewrite import Rewrite
 
 from .operators import LAYER_NORM, LAYER_OPTIONS, LINEAR, OPERATORS, POOLS, RECURRENT

@@ -9,10 +9,10 @@ from ir_semantics.graph.ir import Node, integers_of, pairs_of
 from ir_semantics.graph.types import TensorType
 from rewrites.compiler.graph_rules.tensor_rewrites import Constants
 from rewrites.compiler.offload.backend import Backend
-from rewrites.compiler.offload.places import GROUPS, NORMALISATION, PADS
+from rewrites.compiler.offload.places import GROUPS, NORMALISATION, PADS, of_convolution
 from rewrites.compiler.offload.rules import AcceleratorRule
 from rewrites.compiler.offload.takers import NOT_PLAIN, Taken, Taker, plain_convolution
-from rewrites.compiler.offload.unfolding import Unfolding, of_convolution
+from rewrites.compiler.offload.unfolding import Unfolding
 from rewrites.egraph.pattern import Bindings, Bound, Computed, operator
 from rewrites.egraph.rewrite import Rewrite
 

@@ -8,10 +8,10 @@ from typing import Final
 from ir_semantics.graph.types import TensorType
 from rewrites.compiler.graph_rules.tensor_rewrites import Constants
 from rewrites.compiler.offload.backend import Backend
-from rewrites.compiler.offload.places import NORMALISATION, PRODUCTS, WEIGHTS
+from rewrites.compiler.offload.places import NORMALISATION, PRODUCTS, WEIGHTS, of_convolution
 from rewrites.compiler.offload.rules import AcceleratorRule
 from rewrites.compiler.offload.takers import as_product
-from rewrites.compiler.offload.unfolding import Unfolding, of_convolution
+from rewrites.compiler.offload.unfolding import Unfolding
 from rewrites.egraph import EGraph, ENode
 from rewrites.egraph.pattern import operator
 from rewrites.egraph.rewrite import Rewrite

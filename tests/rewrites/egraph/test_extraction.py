@@ -311,6 +311,17 @@ def test_more_budget_is_no_worse() -> None:
     assert extract(egraph, [top], [price], budget=100_000).optimal
 
 
+def test_what_is_worth_all_that_it_needs_takes_no_search() -> None:
+    """Each of many classes saves more with a shared one, and what that needs, than both cost."""
+    shared, below = 1 << 100, 1 << 101
+    options = {c: [Option(5, shared, ((c, 0),)), Option(9, 0, ((c, 1),))] for c in range(100)}
+    options |= {100: [Option(3, below, ((100, 0),))], 101: [Option(1, 0, ((101, 0),))]}
+    found = solve(Problem({c: tuple(o) for c, o in options.items()}, (1 << 100) - 1), budget=0)
+    assert (found.cost, found.optimal) == (504, True)
+    dear = {**options, 101: [Option(2, 0, ((101, 0),))]}  # now each alone does not pay for it
+    assert not solve(Problem({c: tuple(o) for c, o in dear.items()}, (1 << 100) - 1), budget=0).optimal
+
+
 def test_what_cannot_be_got_at_finite_cost_is_refused() -> None:
     egraph = EGraph()
     a = node(egraph, "a", cost=None)

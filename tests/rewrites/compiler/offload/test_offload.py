@@ -72,10 +72,13 @@ def convolutions() -> Graph:
 
 
 def depthwise() -> Graph:
-    """A channel for each group: 24 of them are 16 with zeros, and 8 with zeros."""
+    """A channel for each group: 24 of them are 16 with zeros, and 8 with zeros; then bias and batch normalisation."""
     b = Builder()
     x = b.input("x", f32(1, 24, 5, 4))
-    return b.graph({"y": conv(b, x, b.constant(whole(24, 1, 3, 3)), 2, (1, 1, 1, 1), groups=24)})
+    x = conv(b, x, b.constant(whole(24, 1, 3, 3)), 2, (1, 1, 1, 1), groups=24)
+    x = apply(b, "add", x, b.constant(whole(1, 24, 1, 1)))
+    vectors = [b.constant(v) for v in (*(whole(24, seed=n) for n in range(3)), np.full(24, 0.75, np.float32))]
+    return b.graph({"y": b.add("batch_norm", x, *vectors, epsilon=0.25)})
 
 
 def batched() -> Graph:
@@ -220,6 +223,11 @@ def test_weights_are_prepared_when_a_model_is_compiled() -> None:
                 assert any(graph.nodes[o].operator not in ("constant", "broadcast") for o in node.operands), node
             if node.operator in OPERATORS:
                 assert not any(graph.nodes[o].operator == "broadcast" for o in node.operands)
+
+
+@pytest.mark.parametrize("case", ["convolutions on VTA", "depthwise on HLSCNN", "depthwise on VTA"])
+def test_normalisations_go_into_convolutions(case: str) -> None:
+    assert not {node.operator for node in compiled(case).graph.nodes} & {"batch_norm", "sub", "div", "conv"}
 
 
 def test_exact_matching_finds_less() -> None:
