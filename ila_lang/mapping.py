@@ -107,8 +107,9 @@ class TensorMapping:
     ``cell`` are coordinates of an output element with their extents (32 bits each), where row and column, the default,
     would hide how the device divides the work: the first one is the row, and ``cell_column`` gives the column in terms
     of the others; by default it is the number with these as its digits.  With ``row_coordinates`` more than 1 the row
-    is the number with that many first coordinates as its digits.  With ``recurrent`` the first coordinate counts
-    timesteps that depend on earlier ones.
+    is the number with that many first coordinates as its digits.  With ``cell_beyond`` there are more coordinates than
+    elements: where row or column lies beyond the output, they are of none.  With ``recurrent`` the first coordinate
+    counts timesteps that depend on earlier ones.
 
     ``parameter_texts`` say in a few words what parameters are; they stand beside the size domain.
 
@@ -142,6 +143,7 @@ class TensorMapping:
     cell: tuple[tuple[Expr, Expr], ...] = ()
     cell_column: Expr | None = None
     row_coordinates: int = 1
+    cell_beyond: bool = False
     recurrent: bool = False
     sums: tuple[Reduction, ...] = ()
     parameter_texts: Mapping[str, str] = field(default_factory=dict)
@@ -438,6 +440,13 @@ class TensorMapping:
     def column_at(self) -> Expr:
         """The column of the output element at the coordinates."""
         return _number(self.coordinates[self.row_coordinates :]) if self.cell_column is None else self.cell_column
+
+    @property
+    def cell_conditions(self) -> tuple[Expr, ...]:
+        """What makes the coordinates those of an output element: each lies below its extent, and the element exists."""
+        ranges = tuple(extent > coordinate for coordinate, extent in self.coordinates)
+        inside = (self.row_at < self.rows, self.column_at < self.columns) if self.cell_beyond else ()
+        return (*ranges, *inside)
 
     def output_index(self, row: Expr, column: Expr) -> Expr:
         """Row-major index of an output element (32 bits)."""

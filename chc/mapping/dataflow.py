@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from ila_lang import Expr, all_of, any_of, resize, substitute
 from ila_lang.mapping import TensorMapping
 
-from .arithmetic.exact import equal, less, number_of, product
+from .arithmetic.exact import at_most, equal, less, number_of, product
 from .horn.align import align
 from .horn.systems import ACCUMULATED_ONCE, READ_FIRST, WRITTEN_ONCE, Nest, Track
 from .memory.cases import Split, in_cases
@@ -40,7 +40,7 @@ def prove_by_dataflow(proof: Proof) -> None:
     """
     mapping = proof.mapping
     cell = mapping.coordinates
-    samples = samples_of(mapping, cell)
+    samples = _of_cells(mapping)
     context = Context(proof, proof.base, cell, samples)
     of_sizes = Samples(tuple(mapping.parameters.values()), (), sizes_of(mapping))
     sizes = Context(proof, proof.domain, (), of_sizes, "domain")
@@ -67,8 +67,14 @@ def prove_by_dataflow(proof: Proof) -> None:
     except Split:
         if mapping.recurrent:  # what holds at an earlier timestep must hold in all cases
             raise
-        in_cases(replace(context, samples=samples_of(mapping, cell, recombined(mapping))), "", compare)
+        in_cases(replace(context, samples=_of_cells(mapping, recombined(mapping))), "", compare)
     _track_writes(proof, sides, together)
+
+
+def _of_cells(mapping: TensorMapping, sizes: Sequence[tuple[int, ...]] | None = None) -> Samples:
+    """Samples of output cells."""
+    samples = samples_of(mapping, mapping.coordinates, sizes)
+    return samples.where(all_of(mapping.cell_conditions)) if mapping.cell_beyond else samples
 
 
 def _output(equivalence: Equivalence, sizes: Context, context: Context) -> dict[Write, Nest]:
@@ -229,15 +235,17 @@ def _covers(sizes: Context, context: Context) -> None:
 
     The column is the number that the coordinates after those of the row are the digits of, with the extents as radices;
     every number below the product of the radices has such digits.  The row likewise has its coordinates as digits.
-    How many there are is proved for all sizes of the domain: where no coordinates exist, there is no element.
+    How many there are is proved for all sizes of the domain: where no coordinates exist, there is no element.  Where
+    coordinates may lie beyond the output, there are at least as many as elements.
     """
     mapping = context.proof.mapping
     of_row, of_column = mapping.coordinates[: mapping.row_coordinates], mapping.coordinates[mapping.row_coordinates :]
     meaning = "the coordinates of the cell reach every element of the output"
     row = " and ".join(c.name for c, _ in of_row)
     what = f"{row} is the row" if mapping.row_coordinates == 1 else f"as many rows as {row}"
-    sizes.theorem("coordinates", what, equal(mapping.rows, product(e for _, e in of_row)), meaning)
-    columns = equal(mapping.columns, product(e for _, e in of_column))
+    compare = at_most if mapping.cell_beyond else equal
+    sizes.theorem("coordinates", what, compare(mapping.rows, product(e for _, e in of_row)), meaning)
+    columns = compare(mapping.columns, product(e for _, e in of_column))
     sizes.theorem("coordinates", "as many columns as coordinates", columns, meaning)
     same = equal(mapping.column_at, number_of(of_column)[0])
     context.theorem("coordinates", "the column has the coordinates as its digits", same, meaning)

@@ -112,8 +112,8 @@ def _precondition(proof: Proof) -> bool:
     for _, extent in proof.mapping.coordinates:
         encoding.term(extent)  # first, so that its quotients are the same symbols in both
     proof.domain = encoding.fork("domain")
-    for coordinate, extent in proof.mapping.coordinates:
-        encoding.assume(extent > coordinate)
+    for condition in proof.mapping.cell_conditions:
+        encoding.assume(condition)
     meaning = "some size satisfies the precondition and has an output cell"
     try:
         proof.discharger.ask("health", "precondition satisfiable", encoding.hypotheses, meaning, expected="sat")

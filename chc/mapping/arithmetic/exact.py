@@ -14,6 +14,12 @@ def less(left: Expr, right: Expr) -> Expr:
     return resize(left, width) < resize(right, width)
 
 
+def at_most(left: Expr, right: Expr) -> Expr:
+    """``left <= right``."""
+    width = max(left.width, right.width)
+    return resize(left, width) <= resize(right, width)
+
+
 def equal(left: Expr, right: Expr) -> Expr:
     """``left == right``."""
     width = max(left.width, right.width)

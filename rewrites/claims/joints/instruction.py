@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ila_lang import BvSort, Expr, Fragment, Function, Kernel, postorder, substitute
+from ila_lang.language.expr import private_var
 from ila_lang.language.kernel import Command, Load, Store, walk
 
 
@@ -69,6 +70,8 @@ def called(fragment: Fragment) -> tuple[Called, ...]:
 def _called(fragment: Fragment, operands: Mapping[str, Expr], suffix: str) -> Called:
     ila = fragment.ila
     inputs = {ila.inputs[name]: value for name, value in operands.items()}
+    # inputs that the command leaves open, which may have names of sizes
+    open_ = {variable: private_var(f"{name}!", variable.sort) for name, variable in ila.inputs.items()}
 
     def input_only(values: Iterable[Expr]) -> bool:
         """Whether they depend on inputs alone; what is put in for these may have names of states."""
@@ -76,8 +79,10 @@ def _called(fragment: Fragment, operands: Mapping[str, Expr], suffix: str) -> Ca
 
     chosen = []
     for instruction in ila.instructions.values():
-        decoded = substitute(ila.valid & instruction.decode, inputs)
-        if not input_only([ila.valid, instruction.decode]) or not decoded.is_const:
+        decoded = substitute(ila.valid & instruction.decode, open_ | inputs)
+        if not {n for n in postorder([ila.valid, instruction.decode]) if n.op == "var"} <= set(open_) or (
+            not decoded.is_const
+        ):
             raise Unread(f"whether {fragment.name} runs {instruction.name} must not depend on sizes")
         chosen += [instruction] if decoded.value else []
     if len(chosen) != 1 or chosen[0].kernel is None or not chosen[0].kernel_guard.is_const:

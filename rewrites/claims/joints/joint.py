@@ -170,7 +170,8 @@ class Joint:
         self._require_names()
         shapes = {name: term.shape for name, term in self.memories.items()}
         lemmas, readings, units = self.mapping.mapping.lemmas, list[KernelReading](), Units()
-        exponents = {self._partner(name): exponent for name, exponent in self.exponents.items()}
+        laid = dict.fromkeys((*self.memories, self.mapping.mapping.output[1]), 0)  # others have that of what is stored
+        exponents = laid | {self._partner(name): exponent for name, exponent in self.exponents.items()}
         for each in self.called:
             values = {name: v for name, v in self.given.items() if name in each.names.values()}
             of = (each, dict(shapes), values, exponents, self.readings, lemmas, units)

@@ -298,9 +298,10 @@ class Run(Words):
         self.inside[word] = within, f"the word {at} of {memory.name} is {which}"
         return word
 
-    def exponent(self, memory: Expr) -> Index:
-        """That of the numbers in a memory."""
-        return index(self.of.exponents.get(memory.name, 0))
+    def exponent(self, memory: Expr) -> Index | None:
+        """That of the numbers in a memory; None where it is that of what an instruction stored there."""
+        exponent = self.of.exponents.get(memory.name)
+        return None if exponent is None else index(exponent)
 
 
 def _added(element: Element, register: Element) -> tuple[str, Element]:

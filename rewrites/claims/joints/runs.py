@@ -207,9 +207,10 @@ class _Execution(Run):
         value = self.number(data.element)
         return replace(data, element=Number(value)) if isinstance(value, Fraction) else data  # no literal encloses
 
-    def exponent(self, memory: Expr) -> Index:
+    def exponent(self, memory: Expr) -> Index | None:
         """As a number."""
-        return index(super().exponent(memory).value(self.sizes))
+        exponent = super().exponent(memory)
+        return None if exponent is None else index(exponent.value(self.sizes))
 
     def execute(self, body: Sequence[Statement], env: dict[Expr, Expr]) -> None:
         for statement in body:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache
 
+from accel_models.flexasr.floats import EXPONENT_AT_0, adpfloat_to_float, float_to_adpfloat
 from ila_lang import Expr, Function, bv, const, substitute
 from ila_lang.language.expr import private_var
 from ila_lang.mapping import Lemma
@@ -28,6 +29,14 @@ _ADDED = (INTEGER, "products", "partial")
 """Forms of which plain addition is addition of numbers; that it does not wrap is a condition of bounds."""
 _BIASED = ("code", "products")
 """Forms of which a bias is a part, so that exponents are theirs."""
+NUMBER = "float32"
+"""The form of words that are float32 numbers."""
+CONVERSIONS: Mapping[Function, tuple[str, str, int]] = {
+    float_to_adpfloat: (NUMBER, "code", EXPONENT_AT_0),
+    adpfloat_to_float: ("code", NUMBER, EXPONENT_AT_0),
+}
+"""Functions of a word and an exponent that make a code of a number, or a number of a code: forms before and after, and
+the exponent with which codes stand for what they are.  Over the real numbers they change nothing."""
 ZERO = Number(Fraction(0))
 MOST_PARTS = 5_000
 MARK = "!"
@@ -165,8 +174,14 @@ class Words(Indices):
         if data.place is not None:
             self.units.known[data.place] = has or required, exponent if own is None else own
 
-    def stored(self, memory: str, data: Data, exponent: Index) -> None:
-        """What lies in a memory now has the form of this, and whoever reads it later finds it so."""
+    def stored(self, memory: str, data: Data, exponent: Index | None) -> None:
+        """What lies in a memory now has the form of this, and whoever reads it later finds it so.
+
+        Without an exponent it is the data's own.
+        """
+        if exponent is None:
+            own = self.known(data)[1]
+            exponent = index(0) if own is None else own
         self.use(data, "", exponent)
         form, _ = self.known(data)
         if form == "weight":
@@ -259,6 +274,8 @@ class Words(Indices):
                 if any("." in name for name in bits.variables):
                     raise Unread(f"{function.name} must shift all results by the same number of bits, not by {bits}")
                 r = replace(r, gives=f"result of {function.name} by {bits}")
+        elif function in CONVERSIONS:
+            return self.converted(function, of)
         elif function in _lemmas():
             r = _lemmas()[function]
         else:
@@ -276,6 +293,14 @@ class Words(Indices):
         if r.kind in ("sigmoid", "tanh", "exp"):
             element = _scalar(r.kind, element)
         return Data(element, _FORMS.get(r.gives, r.gives), exponent)
+
+    def converted(self, function: Function, of: Expr) -> Data:
+        """The same number in another form; a code's exponent is what the function is given."""
+        takes, gives, offset = CONVERSIONS[function]
+        number, exponent = self.data(of.args[0]), self.exact(of.args[1]) - offset
+        before, after = (index(0), exponent) if takes == NUMBER else (exponent, index(0))
+        self.use(number, takes, before)
+        return Data(number.element, gives, after)
 
     def taken(self, r: Reading, args: Sequence[Data], formats: Sequence[Expr]) -> Index | None:
         """Uses operands as a primitive takes them, and gives the exponent of its result.

@@ -98,12 +98,13 @@ class Call:
     """An instance of a proved mapping at sizes, and the parts of operands and result.
 
     A part may end beyond the tensor: the rest is padding.  ``rules`` are the proved rules on tensors by which a node
-    may be computed in such parts; with one part there are none.
+    may be computed in such parts; with one part there are none.  A mapping of tensors as the graph has them takes all
+    of them, and ``parts`` is empty.
     """
 
     mapping: MappingClaim
     sizes: Mapping[str, int]
-    parts: Mapping[str, Part]
+    parts: Mapping[str, Part] = field(default_factory=dict)
     rules: tuple[TensorRule, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
@@ -136,8 +137,8 @@ class Bounds:
 class Executed:
     """A run of a node: the result (float32), the operands as given, and as the accelerator got them.
 
-    ``codes`` are the quantised operands in the accelerator's format, ``quantised`` the numbers that they stand for, in
-    the units of the operands as given.  ``saturated`` counts, by operand, elements beyond their format, which were cut
+    ``codes`` are the operands as the program gets them, ``quantised`` the numbers that the accelerator then has, in the
+    units of the operands as given.  ``saturated`` counts, by operand, elements beyond their format, which were cut
     to its end.
     """
 
@@ -394,7 +395,7 @@ class Implementation(ABC):
         """
 
     @abstractmethod
-    def _result(self, outputs: Sequence[Tensors]) -> Reals:
+    def _result(self, outputs: Sequence[Tensors]) -> NDArray[np.floating]:
         """The node's results, from the host tensors that the calls' programs write; samples are the first axis."""
 
     @abstractmethod

@@ -102,10 +102,13 @@ class UnitProgram:
 
     def read(self, note: str, address: Expr, host: Expr, index: Expr) -> None:
         """One command that reads a word of 128 bits, whose bytes go to a host tensor from ``index`` on."""
-        self.program.command(note, if_axi_wr=false, if_axi_rd=true, addr_in=address, data_in=const(0, 128))
-        for lane in range(LANES):
-            word = self.ila.states["data_out"][8 * lane + 7 : 8 * lane]
+        for lane, word in enumerate(self.load(note, address)):
             self.program.store(host, index + lane, word)
+
+    def load(self, note: str, address: Expr) -> list[Expr]:
+        """One command that reads a word of 128 bits; its bytes."""
+        self.program.command(note, if_axi_wr=false, if_axi_rd=true, addr_in=address, data_in=const(0, 128))
+        return [self.ila.states["data_out"][8 * lane + 7 : 8 * lane] for lane in range(LANES)]
 
 
 def matrix_domain(rows: Expr, name: str, least: int = 1) -> tuple[tuple[str, Expr], ...]:

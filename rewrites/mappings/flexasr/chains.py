@@ -13,7 +13,7 @@ not, so both programs compute the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -53,9 +53,8 @@ def chain_sizes(steps: int, rows: int, columns: int) -> dict[str, int]:
     return {"T": rows, "nv": matrix_within(where, rows, columns), "base": 0}
 
 
-@cache
 def chain_model(kind: str, steps: int) -> Ila:
-    """The IR-ILA that pools from ``tensor_in`` through intermediate tensors to ``tensor_out``."""
+    """A new IR-ILA that pools from ``tensor_in`` through intermediate tensors to ``tensor_out``."""
     instruction, _, _, operator = KINDS[kind]
     between = [f"tensor_{number}" for number in range(1, steps)]
     return tensor_ir({instruction: operator}, ["tensor_in", *between, "tensor_out"])
@@ -64,20 +63,29 @@ def chain_model(kind: str, steps: int) -> Ila:
 def ir_chain(kind: str, steps: int) -> Fragment:
     """``steps`` pooling instructions with window and stride (2, 1), each on the result of the one before."""
     program = Kernel(f"ir_{kind}pool_{steps}_times")
-    for number in range(steps):
+    emit_chain(program, kind, [T >> number for number in range(steps)], NV << 4)
+    return Fragment(program.name, _kept_model(kind, steps), PARAMETERS, {}, program)
+
+
+_kept_model = cache(chain_model)
+
+
+def emit_chain(program: Kernel, kind: str, heights: Sequence[Expr], width: Expr) -> None:
+    """Appends these instructions, for the numbers of rows that each of them pools."""
+    for number, height in enumerate(heights):
+        source = {"source_in": const(number, 8)} if len(heights) > 1 else {}
         program.command(
-            f"{kind} pooling {number + 1} of {steps}, window (2, 1), stride (2, 1)",
+            f"{kind} pooling {number + 1} of {len(heights)}, window (2, 1), stride (2, 1)",
             func_run=true,
             func_id=const(POOL_CODES[KINDS[kind][0]], 8),
-            source_in=const(number, 8),
-            height_in=T >> number,
-            width_in=NV << 4,
+            **source,
+            height_in=height,
+            width_in=width,
             pool_y_in=const(2, 8),
             pool_x_in=const(1, 8),
             stride_y_in=const(2, 8),
             stride_x_in=const(1, 8),
         )
-    return Fragment(program.name, chain_model(kind, steps), PARAMETERS, {}, program)
 
 
 def chain_fragment(kind: str, steps: int, ila: Ila, *, reloaded: bool = False) -> Fragment:

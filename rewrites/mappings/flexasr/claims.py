@@ -10,6 +10,7 @@ from rewrites.mappings.claim import MappingClaim
 
 from .attention import attention_mapping
 from .chains import chain_mapping, reload_mapping
+from .float_pooling import float_pooling_mapping
 from .layer_norm import layer_norm_mapping
 from .linear import linear_mapping
 from .padding import padding_mapping
@@ -36,6 +37,18 @@ CHAINS: Final = {
     for kind, steps in _CHAINS
 }
 """Poolings that are done several times in one program, by kind and number."""
+
+_POOLINGS: Final[tuple[tuple[Literal["max", "mean"], int], ...]] = (("max", 1), ("mean", 1), *_CHAINS)
+FLOAT_POOLS: Final = {
+    (kind, steps): MappingClaim(
+        f"flexasr_float_{kind}pool{f'_x{steps}' if steps > 1 else ''}",
+        f"{kind} pooling, window and stride (2, 1){f', {steps} times' if steps > 1 else ''}, of float32 tensors of any "
+        "size, by the host and FlexASR",
+        partial(float_pooling_mapping, kind, steps),
+    )
+    for kind, steps in _POOLINGS
+}
+"""Poolings of float32 tensors, rounded, cut and padded by the host, by kind and number."""
 
 RELOAD: Final = MappingClaim(
     "flexasr_reload",
@@ -75,6 +88,7 @@ ATTENTION: Final = MappingClaim(
 CLAIMS: Final = (
     *POOLS.values(),
     *CHAINS.values(),
+    *FLOAT_POOLS.values(),
     MappingClaim(
         "flexasr_maxpool_x2_reloaded",
         "max pooling twice on FlexASR, with a transfer to the host and back in between",

@@ -32,7 +32,7 @@ from ir_semantics.graph.operator import Assembly
 from ir_semantics.graph.types import GraphError
 from ir_semantics.graph.words import expand, literal, reshape, take, transpose
 from ir_semantics.tensors.conditions import both, equal, le
-from ir_semantics.tensors.index import size
+from ir_semantics.tensors.index import IndexLike, size
 from ir_semantics.tensors.operators import concat, slice_
 from ir_semantics.tensors.terms import Tensor, input_
 from rewrites.claims.joints.joint import Joint
@@ -42,7 +42,7 @@ from rewrites.compiler.codegen.operators import AcceleratorOperator, require_fit
 from rewrites.mappings.claim import MappingClaim
 from rewrites.mappings.flexasr import claims
 from rewrites.mappings.flexasr.operations import GATES as IN_CORE
-from rewrites.rules.tensor.splitting import ACTIVATION_OF_PARTS, POOLED_COLUMNS, POOLED_ROWS
+from rewrites.rules.tensor.splitting import ACTIVATION_OF_PARTS
 
 from .code import linear, pools
 from .code.recurrent import Recurrent
@@ -161,14 +161,15 @@ _EXPONENTS = {f"host_{n}": size(f"bias_{n}") for n in ("x", "w", "b", "y")}
 
 
 def _pool_joint(mapping: MappingClaim, steps: int) -> Joint:
-    """That pairs of rows are pooled so many times, each time half as many."""
-    height, width = size("height"), size("width")
-    rows = height // (1 << steps) * (1 << steps)
-    x = input_("x", rows, width)
-    later = {f"height_{n + 1}": height // (1 << n) for n in range(1, steps)}
-    extents = {**later, **{f"width_{n + 1}": width for n in range(1, steps)}}
-    tensors = {"host_in" if steps == 1 else "host_x": x}
-    return Joint(mapping, (x,), tensors, extents, domain=both(equal(height, rows), le(1 << steps, height)))
+    """That elements are rounded, pairs of rows pooled so many times, each time half as many, and codes read."""
+    height, width, exponent = size("rounded_rows"), size("rounded_columns"), size("exponent")
+    rows, last = height // (1 << steps), steps + 2
+    x = input_("x", rows * (1 << steps), width)
+    given: dict[str, IndexLike] = {f"height_{n + 2}": height // (1 << n) for n in range(steps)}
+    given |= {f"width_{n + 2}": width for n in range(steps)}
+    given |= {f"rounded_rows_{last}": rows, f"rounded_columns_{last}": width, f"exponent_{last}": exponent}
+    domain = both(equal(height, rows * (1 << steps)), le(1 << steps, height))
+    return Joint(mapping, (x,), {"host_x": x}, given, domain=domain)
 
 
 def _recurrent_joint(kind: str) -> Joint:
@@ -249,7 +250,6 @@ def _pool_operator(
         mappings=(program.mapping,),
         code=pools.Pool,
         bounds={program.mapping: (bounds.POOLINGS[program.kind],)},
-        splits=(POOLED_ROWS[program.kind], POOLED_COLUMNS[program.kind]),
         joints=(_pool_joint(program.mapping, steps),),
     )
 

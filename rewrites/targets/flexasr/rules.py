@@ -104,12 +104,12 @@ CHAIN_RULES: Final = (
     ChainRule("store after load on FlexASR", _on(STORE, _on(LOAD, "x")), Variable("x"), claims.RELOAD),
     *(
         ChainRule(
-            f"{steps} {kind} poolings on FlexASR as one program",
-            _stored(kind, steps),
-            _on(POOL_CHAINS[kind, steps], "x"),
-            mapping,
+            f"{pool[1]} {pool[0]} poolings on FlexASR as one program",
+            _stored(*pool),
+            _on(POOL_CHAINS[pool], "x"),
+            claims.FLOAT_POOLS[pool],
         )
-        for (kind, steps), mapping in claims.CHAINS.items()
+        for pool in POOL_CHAINS
     ),
 )
 """Rules between FlexASR's operators."""

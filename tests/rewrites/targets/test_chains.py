@@ -27,7 +27,7 @@ from rewrites.targets.flexasr.rules import CHAIN_RULES
 
 OPERATORS = {o.name for o in find_backends(["flexasr"])[0].operators}
 RULES = {rule.name: rule for rule in CHAIN_RULES}
-POOLS = ("flexasr_maxpool", "flexasr_meanpool")
+POOLS = ("flexasr_maxpool", "flexasr_meanpool", "flexasr_float_maxpool", "flexasr_float_meanpool")
 CLAIMS = [
     *(slug(rule.name) for rule in WINDOW_RULES + MEAN_WINDOW_RULES),
     *POOLS,
@@ -115,7 +115,7 @@ def test_operands_that_do_not_fit_are_no_match() -> None:
 def test_without_a_certificate_of_its_mapping_a_rule_is_left_out() -> None:
     assert set(chain_rewrites(CHAIN_RULES, admitted())) == set(RULES)
     assert set(RULES) - set(chain_rewrites(CHAIN_RULES, admitted("flexasr_reload"))) == {"store after load on FlexASR"}
-    assert set(RULES) - set(chain_rewrites(CHAIN_RULES, admitted("flexasr_maxpool_x4"))) == {FOUR.name}
+    assert set(RULES) - set(chain_rewrites(CHAIN_RULES, admitted("flexasr_float_maxpool_x4"))) == {FOUR.name}
     rules = rules_for(find_backends(["flexasr"]), gate("flexasr_reload"), Constants())
     assert set(RULES) - set(rules.claims) == {"store after load on FlexASR"}
     assert rules.missing["flexasr_reload"] == "there is no certificate of flexasr_reload"
@@ -170,9 +170,11 @@ def test_figure_7() -> None:
 def test_without_the_certificate_of_the_whole_chain_there_are_transfers_left() -> None:
     graph = image(16, 4, 2)
     whole, least = moved(graph)
-    parts, more = moved(graph, "flexasr_maxpool_x4")
-    kept, two = moved(graph, "flexasr_maxpool_x4", "flexasr_maxpool_x3", "flexasr_maxpool_x2")
-    alone, most = moved(graph, "flexasr_maxpool_x4", "flexasr_maxpool_x3", "flexasr_maxpool_x2", "flexasr_reload")
+    parts, more = moved(graph, "flexasr_float_maxpool_x4")
+    kept, two = moved(graph, "flexasr_float_maxpool_x4", "flexasr_float_maxpool_x3", "flexasr_float_maxpool_x2")
+    alone, most = moved(
+        graph, "flexasr_float_maxpool_x4", "flexasr_float_maxpool_x3", "flexasr_float_maxpool_x2", "flexasr_reload"
+    )
     assert whole.operators()["flexasr.max_pool_x4"] == 1 and "flexasr.store" not in whole.operators()
     assert {"flexasr.max_pool_x4", "flexasr.max_pool"} & set(parts.operators()) <= {"flexasr.max_pool"}
     assert kept.operators()["flexasr.store"] == kept.operators()["flexasr.load"] == 1

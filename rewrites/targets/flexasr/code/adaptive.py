@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from accel_models.flexasr.floats import EXPONENT_AT_0
 from accel_models.flexasr.quantise import BIASES, Quantised, dequantise, largest, quantise
+from rewrites.compiler.codegen.floats import FloatImplementation
 from rewrites.compiler.codegen.formats import power_above, unscale
 from rewrites.compiler.codegen.interface import Call, Implementation, Options, Reals, Tensors
 from rewrites.compiler.codegen.parts import flat
@@ -24,8 +26,7 @@ class AdaptiveImplementation(Implementation):
         """The AdaptivFloat bias of an operand, and its scale (:mod:`rewrites.compiler.codegen.formats`)."""
 
     def _codes(self, name: str, operand: Reals) -> Quantised:
-        bias, scale = self._format(name)
-        return quantise(unscale(operand, -scale), bias)
+        return _quantised(operand, *self._format(name))
 
     def _joined(self, parts: Sequence[Quantised], shape: tuple[int, ...]) -> Quantised:
         return Quantised(np.concatenate([part.codes for part in parts]).reshape(shape), parts[0].bias)
@@ -37,8 +38,7 @@ class AdaptiveImplementation(Implementation):
         return unscale(codes.values, self._format(name)[1])
 
     def _beyond(self, name: str, operand: Reals) -> int:
-        bias, scale = self._format(name)
-        return int(np.count_nonzero(np.abs(operand) > math.ldexp(largest(bias), scale)))
+        return _beyond(operand, *self._format(name))
 
     def _tensors(self, call: Call, codes: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
         return {f"host_{name}": flat(quantised.codes, call.parts[name]) for name, quantised in codes.items()}
@@ -46,6 +46,37 @@ class AdaptiveImplementation(Implementation):
     def _decoded(self, outputs: Sequence[Tensors], bias: int, scale: int, tensor: str = "host_y") -> Reals:
         """The result of which calls wrote parts as codes of a bias, times 2^scale."""
         return unscale(self._placed(outputs, tensor, lambda codes: dequantise(codes, bias)), scale)
+
+
+class AdaptiveFloats(FloatImplementation):
+    """An implementation whose mapping rounds operands to AdaptivFloat codes."""
+
+    @abstractmethod
+    def _format(self, name: str) -> tuple[int, int]:
+        """As of :class:`AdaptiveImplementation`."""
+
+    def _exponent(self, name: str) -> int:
+        """What the format is to the program (:mod:`accel_models.flexasr.floats`)."""
+        bias, scale = self._format(name)
+        return EXPONENT_AT_0 + bias + scale
+
+    def _quantised(self, name: str, operand: Reals) -> Quantised:
+        """The codes that the program rounds elements of an operand to."""
+        return _quantised(operand, *self._format(name))
+
+    def _rounded(self, name: str, operand: Reals) -> Reals:
+        return unscale(self._quantised(name, operand).values, self._format(name)[1])
+
+    def _beyond(self, name: str, operand: Reals) -> int:
+        return _beyond(operand, *self._format(name))
+
+
+def _quantised(operand: Reals, bias: int, scale: int) -> Quantised:
+    return quantise(unscale(operand, -scale), bias)
+
+
+def _beyond(operand: Reals, bias: int, scale: int) -> int:
+    return int(np.count_nonzero(np.abs(operand) > math.ldexp(largest(bias), scale)))
 
 
 def adaptive_bias(magnitude: float, options: Options, margin: float = 1.0) -> int:

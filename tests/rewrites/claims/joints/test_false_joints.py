@@ -876,7 +876,7 @@ def test_lemmas_have_names_of_their_own() -> None:
 def test_obligations_are_in_certificates() -> None:
     """Those of the kernel's words, and of the mapping's lemma: each of them is needed."""
     groups = {"lemmas", "kernels"}
-    subject = joint_entries()["joint-flexasr-max-pool-x2-flexasr-maxpool-x2"].build()
+    subject = joint_entries()["joint-flexasr-max-pool-x2-flexasr-float-maxpool-x2"].build()
     verdict = subject.prove(Discharger(timeout=20.0))
     assert groups <= {o.group for o in verdict.obligations}
     certificate = certificate_of(subject.semantics(), verdict, {}, "a test")

@@ -52,9 +52,9 @@ LONG = (
     "joint-flexasr-linear-flexasr-linear-relu",
     "joint-flexasr-linear-flexasr-linear-sigmoid",
     "joint-flexasr-linear-flexasr-linear-tanh",
-    "joint-flexasr-max-pool-x3-flexasr-maxpool-x3",
+    "joint-flexasr-max-pool-x3-flexasr-float-maxpool-x3",
     "joint-flexasr-lstm-flexasr-lstm",
-    "joint-flexasr-max-pool-x4-flexasr-maxpool-x4",
+    "joint-flexasr-max-pool-x4-flexasr-float-maxpool-x4",
     "conv2d_8bit: lanes not moved",
 )
 """Others like them take less time."""
@@ -145,9 +145,9 @@ def rectified(b: Assembly, given: Sequence[int], a: Attributes) -> int:
 CONV = {bits: of(hlscnn.CONV2D, claim) for bits, claim in CONVOLUTIONS.items()}
 GEMM = of(vta.DENSE, vta_claims.GEMM)
 LINEAR = {a: of(flexasr.LINEAR, claim) for a, claim in flexasr_claims.LINEAR.items()}
-POOL = {kind: of(flexasr.POOLS[kind], flexasr_claims.POOLS[kind]) for kind in ("max", "mean")}
+POOL = {kind: of(flexasr.POOLS[kind], flexasr_claims.FLOAT_POOLS[kind, 1]) for kind in ("max", "mean")}
 NORM = of(flexasr.LAYER_NORM, flexasr_claims.LAYER_NORM)
-CHAIN = of(flexasr.POOL_CHAINS["max", 2], flexasr_claims.CHAINS["max", 2])
+CHAIN = of(flexasr.POOL_CHAINS["max", 2], flexasr_claims.FLOAT_POOLS["max", 2])
 C, F, KH, KW = (size(n) for n in ("channels", "filters", "kernel_rows", "kernel_columns"))
 UNMOVED = reshape(pad(hlscnn.FILTERS, [0] * 4, hlscnn.PADS), F, hlscnn.BLOCKS, KH, KW, 8)
 OUTPUTS = size("features_out")
@@ -183,17 +183,24 @@ TWINS: dict[str, tuple[Joint, Operator]] = {
     ),
     "linear: without its bias": (LINEAR["none"], meaning(flexasr.LINEAR, product())),
     "max: halves": (POOL["max"], meaning(flexasr.POOLS["max"], halves("reduce_max"))),
+    "max: read in another format": (
+        replace(POOL["max"], given={**POOL["max"].given, "exponent_3": size("exponent") + 1}),
+        flexasr.POOLS["max"],
+    ),
     "mean: the sum": (POOL["mean"], meaning(flexasr.POOLS["mean"], summed)),
     "mean: the maximum": (POOL["mean"], flexasr.POOLS["max"]),
     **{
         f"{kind}, {steps} times: another reduction": (
-            of(operator, flexasr_claims.CHAINS[kind, steps]),
+            of(operator, flexasr_claims.FLOAT_POOLS[kind, steps]),
             meaning(operator, ends({"max": "mean", "mean": "reduce_max"}[kind], steps)),
         )
         for (kind, steps), operator in flexasr.POOL_CHAINS.items()
     },
     "max, twice: halves the second time": (
-        replace(CHAIN, given={**CHAIN.given, "height_2": size("height") // 4}),
+        replace(
+            CHAIN,
+            given={**CHAIN.given, "height_3": size("rounded_rows") // 4, "rounded_rows_4": size("rounded_rows") // 8},
+        ),
         flexasr.POOL_CHAINS["max", 2],
     ),
     "layer norm: gamma and beta exchanged": (
