@@ -146,7 +146,7 @@ def _run_on(cluster: Cluster | None, options: argparse.Namespace) -> int:
         reason = "interrupted" if interrupted else stopped
         print(f"ilaverify: {reason}; {result.samples} of {work.dataset.count} samples are shown", file=sys.stderr)
         return EXIT_INTERRUPTED if interrupted else EXIT_UNPROVED
-    if result.first_outside is not None:
+    if result.first_outside is not None or result.beyond:
         return EXIT_REFUTED
     return EXIT_UNPROVED if result.unrelated or result.wrapped or result.cut else EXIT_PROVED
 
@@ -204,6 +204,9 @@ def _lines(summary: _Summary) -> Iterator[str]:
         yield f"  {printable(output.name)}: {output.text}"
     for answers in result.answers:
         yield f"  {printable(answers.output)}: {answers.text(options.reference)}"
+    if result.network:
+        yield "bounds of the network on these inputs, beside the reference in float64"
+        yield from (f"  {printable(line)}" for line in network_lines(result))
     yield (
         f"time      {result.seconds:.2f} s, accelerators {result.device_seconds:.2f} s of it; "
         f"loading {summary.loading:.2f} s"
@@ -223,6 +226,11 @@ def _lines(summary: _Summary) -> Iterator[str]:
         where = f", in sample {outside.sample} most" if many else ""
         beyond = f"node {outside.number} ({outside.operator}) is the first operator that leaves it"
         yield f"BEYOND ITS BOUND: {beyond}{where}"
+    elif result.beyond:
+        yield (
+            f"BEYOND THE NETWORK'S BOUND: output {printable(result.beyond[0].output)}, though every operator is within "
+            "its own; this is a fault of ilaverify: please report it"
+        )
     else:
         some = f"in {result.samples} of {summary.of} samples, " if result.samples < summary.of else ""
         within = sum(n.inside is True and not n.cut for n in result.nodes)
@@ -256,6 +264,22 @@ def _lines(summary: _Summary) -> Iterator[str]:
             "calibrate with real inputs (compile --calibrate), check the directory with ilaverify check, and look at "
             "the code of targets of your own, which is trusted"
         )
+
+
+def network_lines(result: Comparison) -> Iterator[str]:
+    """The composed bounds for people."""
+    operators = {node.number: node.operator for node in result.nodes}
+    for output in result.network:
+        if output.bound is None:
+            yield f"{output.output}: none; {output.reason}"
+            continue
+        factor = "" if output.factor is None else f", {output.factor:.3g} times the error"
+        yield f"{output.output}: largest error {output.error:.3g}, bound {output.bound:.3g}{factor}"
+        parts = [f"{part.most:.3g} node {part.node} ({operators[part.node]})" for part in output.own[:3]]
+        rest = sum(part.most for part in output.own[3:])
+        parts += [f"{rest:.3g} {len(output.own) - 3} others"] if len(output.own) > 3 else []
+        yield f"  of it {abs(output.known):.3g} roundings of operands; operators: {', '.join(parts) or 'nothing'}"
+        yield f"  declared: {', '.join(output.declared)}"
 
 
 def lines_of(nodes: Sequence[NodeComparison], samples: int = 1) -> list[str]:
@@ -302,6 +326,7 @@ def _json(summary: _Summary) -> Mapping[str, Any]:
         "operators": [n.as_json() for n in result.nodes],
         "outputs": [o.as_json() for o in result.outputs],
         "answers": [asdict(a) for a in result.answers],
+        "network_bounds": [{**asdict(n), "factor": n.factor} for n in result.network],
         "first_outside": None if outside is None else outside.number,
         "as_the_directory_says": {
             "note": UNCHECKED,

@@ -24,6 +24,7 @@ from rewrites.claims.names import bound_name
 from rewrites.compiler.artefact.origins import origin_text
 from rewrites.compiler.artefact.running import Ran, run_samples
 from rewrites.compiler.codegen import Bounds, Devices, Executed, Implementation, operator_of
+from rewrites.compiler.composition.of_runs import Composed, RunBound
 
 from .references import in_double
 
@@ -235,6 +236,8 @@ class Answers:
 class Comparison:
     """A run: results, accelerator operators in order, outputs beside the reference, their answers, and seconds.
 
+    ``network`` are the bounds of outputs that operators' bounds come to, on the same inputs.
+
     ``seconds`` is the time of the compiled model alone on all ``samples``, ``device_seconds`` that of accelerator
     operators in it, ``fastest`` that of the fastest sample (of samples that run together, their mean).  Results of
     several samples have them along a first axis, in place of one of extent 1.
@@ -248,6 +251,7 @@ class Comparison:
     device_seconds: float
     fastest: float
     samples: int = 1
+    network: tuple[Composed, ...] = ()
 
     def joined(self, later: Comparison) -> Comparison:
         """The run of these samples and of later ones, without their results."""
@@ -260,6 +264,7 @@ class Comparison:
             self.device_seconds + later.device_seconds,
             min(self.fastest, later.fastest),
             self.samples + later.samples,
+            tuple(a.joined(b) for a, b in zip(self.network, later.network, strict=True)),
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -275,7 +280,9 @@ class Comparison:
         )
         outputs = (OutputComparison(**o) for o in entries["outputs"])
         answers = (Answers(**a) for a in entries["answers"])
-        return cls(**entries | {"nodes": tuple(nodes), "outputs": tuple(outputs), "answers": tuple(answers)})
+        network = tuple(Composed.from_json(c) for c in entries["network"])
+        joined = {"nodes": tuple(nodes), "outputs": tuple(outputs), "answers": tuple(answers), "network": network}
+        return cls(**entries | joined)
 
     @property
     def unrelated(self) -> tuple[OutputComparison, ...]:
@@ -291,6 +298,11 @@ class Comparison:
     def cut(self) -> tuple[NodeComparison, ...]:
         """The operators that got numbers beyond those that calibration foresaw."""
         return tuple(n for n in self.nodes if n.cut)
+
+    @property
+    def beyond(self) -> tuple[Composed, ...]:
+        """The outputs that are beyond the network's bound."""
+        return tuple(output for output in self.network if output.inside is False)
 
     @property
     def first_outside(self) -> NodeComparison | None:
@@ -339,16 +351,19 @@ def compare(
     outputs = set(graph.outputs.values())
     count = max(map(len, inputs.values()), default=1)
     nodes: list[list[NodeComparison]] = [[] for _ in range(count)]
+    networks = [RunBound(graph, implementations) for _ in range(count)]
     seconds = device = 0.0
     for ran, (_, value) in zip(run_samples(graph, implementations, inputs, devices or Devices()), host, strict=True):
         value = np.broadcast_to(value, (count, *value.shape[1:]))
         seconds += ran.seconds / count
-        if ran.executed is not None:
-            device += ran.seconds / count
-            implementation = implementations[ran.number]
-            for number in range(count):
-                node = _node(graph, implementation, ran.sample(number, count), value[number, ...], certified)
+        device += 0.0 if ran.executed is None else ran.seconds / count
+        for number, network in enumerate(networks):
+            one, bounds = ran.sample(number, count), None
+            if one.executed is not None:
+                bounds = _bounds(implementations[ran.number], one.executed, certified)
+                node = _node(graph, implementations[ran.number], one, value[number, ...], bounds)
                 nodes[number].append(replace(node, sample=samples.first + number))
+            network.take(ran.number, one.value, one.executed, bounds)
         if ran.number in outputs:
             results[ran.number], expected[ran.number] = np.broadcast_to(ran.value, value.shape), value
     comparisons = []
@@ -361,7 +376,10 @@ def compare(
             for name, i in graph.outputs.items()
             if answers_of(graph.nodes[i].type)
         )
-        comparisons.append(Comparison(named, tuple(nodes[number]), outside, answers, seconds, device, seconds))
+        composed = tuple(networks[number].composed())
+        comparisons.append(
+            Comparison(named, tuple(nodes[number]), outside, answers, seconds, device, seconds, network=composed)
+        )
     return comparisons
 
 
@@ -398,14 +416,11 @@ def _bounds(implementation: Implementation, executed: Executed, certified: Colle
     return bounds if own else replace(bounds, theorem="")
 
 
-def _node(
-    graph: Graph, implementation: Implementation, ran: Ran, host: Array, certified: Collection[str] | None
-) -> NodeComparison:
+def _node(graph: Graph, implementation: Implementation, ran: Ran, host: Array, bounds: Bounds) -> NodeComparison:
     executed = ran.executed
     assert executed is not None
     node = graph.nodes[ran.number]
     names = implementation.operands
-    bounds = _bounds(implementation, executed, certified)
     types = [graph.nodes[o].type for o in node.operands]
     exact = [in_double(node, types, [of[name] for name in names]) for of in (executed.quantised, executed.given)]
     return NodeComparison(

@@ -94,6 +94,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "rewrites.compiler.graph_rules": set(),
     "rewrites.compiler.memory": set(),
     "rewrites.compiler.codegen": {"rewrites.compiler.memory"},
+    "rewrites.compiler.composition": {"rewrites.compiler.codegen"},
     "rewrites.compiler.offload": {"rewrites.compiler.codegen", "rewrites.compiler.graph_rules"},
     "rewrites.compiler.artefact": {
         "rewrites.compiler.codegen",

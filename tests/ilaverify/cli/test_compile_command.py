@@ -48,6 +48,7 @@ from rewrites.mappings import programs as programs_of_mappings
 from rewrites.mappings.flexasr.claims import LINEAR as DENSE_LAYERS
 from rewrites.mappings.flexasr.linear import linear_mapping
 from rewrites.targets.flexasr.code.linear import Linear as LinearCode
+from rewrites.targets.hlscnn.code import Convolution
 from tests.ilaverify.compiled_models import BOUNDS, RESTS_ON, TARGETS, compiled_with, entries, image
 
 ROOT = Path(__file__).parents[3]
@@ -701,6 +702,22 @@ def test_run_as_json_with_onnxruntime(place: Path, tmp_path: Path, capsys: pytes
     (host,) = compare(compiled.graph, compiled.implementations, Samples.one(image()))[0].outputs
     # the two references differ by binary32 roundings of sums of 144 products of numbers below 4
     assert abs(told["outputs"][0]["error"] - host.error) < 144 * 16 * 2.0**-23
+
+
+def test_the_bound_of_the_network_stands_beside_its_error(
+    place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, out, _ = run(capsys, "run", place / "made", "--random", "3")
+    assert (
+        code == 0
+        and "\nbounds of the network on these inputs, beside the reference in float64\n  scores: largest " in out
+    )
+    assert "\n    declared: how operators' errors compose\n" in out and "(hlscnn.conv2d)" in out
+    (told,) = json.loads(run(capsys, "run", place / "made", "--random", "3", "--json")[1])["network_bounds"]
+    assert told["inside"] and told["bound"] > told["error"] > 0 and told["factor"] == told["bound"] / told["error"]
+    assert sum(part["most"] for part in told["own"]) + abs(told["known"]) == pytest.approx(told["bound"], rel=1e-5)
+    monkeypatch.setattr(Convolution, "bounds", lambda self, executed: Bounds(None, None, "nothing is stated"))
+    assert "conv2d has no bound: nothing is stated\n" in run(capsys, "run", place / "made", "--random", "3")[1]
 
 
 def test_a_run_beyond_a_bound_says_which(

@@ -1,0 +1,217 @@
+"""Bounds of runs against an oracle in exact fractions, which shares no code with what composes them.
+
+A device is pretended: it rounds its operands to a grid, and errs by as much as its bound allows, in a random direction
+or in the one that is worst for an output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from ir_semantics.graph import Builder, Graph, TensorType
+from ir_semantics.graph.run import steps
+from rewrites.compiler.codegen import Bounds, Executed
+from rewrites.compiler.composition import differences
+from rewrites.compiler.composition.of_runs import Composed, RunBound
+from rewrites.targets.flexasr.operators import LINEAR
+
+GRID, OWN, WIDTH = 16, 0.0625, 4
+Row = list[Fraction]
+
+
+@dataclass
+class Network:
+    """Dense layers on a device; on the host relu behind all but the last, and sums with what went before, or maxima of
+    pairs.
+    """
+
+    layers: list[tuple[np.ndarray, np.ndarray, str]]
+    x: np.ndarray
+
+    def graph(self) -> Graph:
+        builder = Builder()
+        at = builder.input("x", TensorType("float32", (1, WIDTH)))
+        for w, b, after in self.layers:
+            before, at = at, builder.add(LINEAR.name, at, builder.constant(w), builder.constant(b), activation="none")
+            if after == "residual":
+                at = builder.add("add", at, before)
+            if after == "pairs":
+                pairs = builder.add("reduce_max", builder.add("reshape", at, shape=(1, WIDTH // 2, 2)), axes=(2,))
+                at = builder.add("concat", pairs, pairs, axis=1)
+            at = at if after == "last" else builder.add("relu", at)
+        return builder.graph({"y": at})
+
+
+def drawn(seed: int) -> Network:
+    draw = np.random.default_rng(seed)
+    layers = [
+        (
+            draw.normal(size=(WIDTH, WIDTH)).astype("float32"),
+            draw.normal(size=WIDTH).astype("float32"),
+            str(draw.choice(["relu", "residual", "pairs"])) if layer < 2 else "last",
+        )
+        for layer in range(3)
+    ]
+    return Network(layers, draw.normal(size=WIDTH).astype("float32"))
+
+
+def exactly(values: np.ndarray) -> Row:
+    return [Fraction(float(v)) for v in values.reshape(-1)]
+
+
+def dense(x: Row, w: np.ndarray, b: np.ndarray) -> Row:
+    rows = (sum((p * q for p, q in zip(exactly(row), x, strict=True)), Fraction(0)) for row in w)
+    return [total + bias for total, bias in zip(rows, exactly(b), strict=True)]
+
+
+def afterwards(y: Row, before: Row, after: str) -> Row:
+    if after == "residual":
+        y = [p + q for p, q in zip(y, before, strict=True)]
+    if after == "pairs":
+        y = [max(y[k], y[k + 1]) for k in range(0, WIDTH, 2)] * 2
+    return y if after == "last" else [max(v, Fraction(0)) for v in y]
+
+
+def rounded(values: np.ndarray) -> np.ndarray:
+    return np.round(values.astype(np.float64) * GRID) / GRID
+
+
+def device(net: Network, signs: Sequence[np.ndarray]) -> tuple[list[np.ndarray], Row]:
+    """What the device gives for each layer, and the output of the network on it; the host is exact."""
+    x, given = exactly(net.x), []
+    for (w, b, after), sign in zip(net.layers, signs, strict=True):
+        operands = rounded(np.array([float(v) for v in x], np.float32))
+        y = dense(exactly(operands), rounded(w), rounded(b))
+        # float32 moves it by less than 2^-16 of the own error
+        moved = [v + Fraction(OWN * (1 - 2.0**-16)) * int(s) for v, s in zip(y, sign, strict=True)]
+        given.append(np.array([[float(v) for v in moved]], np.float32))
+        x = [Fraction(float(np.float32(float(v)))) for v in afterwards(exactly(given[-1]), x, after)]
+    return given, x
+
+
+def reference(net: Network) -> Row:
+    x = exactly(net.x)
+    for w, b, after in net.layers:
+        x = afterwards(dense(x, w, b), x, after)
+    return x
+
+
+def composed(net: Network, given: Sequence[np.ndarray]) -> Composed:
+    graph = net.graph()
+    layers = [i for i, node in enumerate(graph.nodes) if node.operator == LINEAR.name]
+    of = RunBound(graph, cast(Any, {i: SimpleNamespace(operands=("x", "w", "b")) for i in layers}))
+    values: dict[int, np.ndarray] = {}
+    for number, _ in steps(graph, {"x": net.x[None]}):
+        node, executed, bounds = graph.nodes[number], None, None
+        if number in layers:
+            operands = [values[i] for i in node.operands]
+            quantised = {name: rounded(v) for name, v in zip(("x", "w", "b"), operands, strict=True)}
+            values[number] = given[layers.index(number)]
+            executed = Executed(values[number], {}, {}, quantised, {})
+            bounds = Bounds(OWN, None, theorem="pretended")
+        else:
+            values[number] = on_host(graph, number, values, net)
+        of.take(number, values[number], executed, bounds)
+    (bound,) = of.composed()
+    return bound
+
+
+def on_host(graph: Graph, number: int, values: dict[int, np.ndarray], net: Network) -> np.ndarray:
+    node = graph.nodes[number]
+    if node.operator in ("input", "constant"):
+        return net.x[None] if node.operator == "input" else graph.constant(number)
+    of = [values[i] for i in node.operands]
+    plain: dict[str, Callable[[], np.ndarray]] = {
+        "add": lambda: of[0] + of[1],
+        "relu": lambda: np.maximum(of[0], 0),
+        "reshape": lambda: of[0].reshape(1, WIDTH // 2, 2),
+        "reduce_max": lambda: of[0].max(2),
+        "concat": lambda: np.concatenate(of, 1),
+    }
+    return plain[node.operator]()
+
+
+def worst_error(net: Network, signs: Sequence[np.ndarray]) -> tuple[float, Composed]:
+    given, output = device(net, signs)
+    exact = reference(net)
+    return float(max(abs(p - q) for p, q in zip(output, exact, strict=True))), composed(net, given)
+
+
+def searched(net: Network, tries: int, seed: int) -> list[tuple[float, Composed]]:
+    """Runs with random signs of the device's errors, then with single ones turned while the error grows."""
+    draw = np.random.default_rng(seed)
+    signs = [draw.choice([-1, 1], WIDTH) for _ in net.layers]
+    runs = [worst_error(net, signs)]
+    for _ in range(tries):
+        turned = [s.copy() for s in signs]
+        layer, place = draw.integers(len(turned)), draw.integers(WIDTH)
+        turned[layer][place] *= -1
+        run = worst_error(net, turned)
+        if run[0] > max(error for error, _ in runs):
+            signs = turned
+        runs.append(run)
+    return runs
+
+
+NETWORKS = [drawn(seed) for seed in range(8)]
+
+
+def exceeded() -> bool:
+    """Whether the error of any run is beyond its bound; float64 references are 2^-40 off at most."""
+    return any(
+        error > cast(float, bound.bound) + 2.0**-40
+        for seed, net in enumerate(NETWORKS)
+        for error, bound in searched(net, 12, seed)
+    )
+
+
+def test_no_error_is_beyond_its_bound() -> None:
+    assert not exceeded()
+
+
+def test_bounds_are_near_the_largest_errors_that_a_search_finds() -> None:
+    nearest = [max(e / cast(float, b.bound) for e, b in searched(net, 12, 1)) for net in NETWORKS]
+    assert max(nearest) > 0.8 and np.median(nearest) > 0.3
+
+
+@pytest.mark.parametrize("twin", ["own", "operands", "scalar", "product", "second operand"])
+def test_a_term_that_is_forgotten_is_found_out(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    take, pull_of = RunBound._take, differences._product
+
+    def without(self: RunBound, number: int, value: Any, executed: Any, bounds: Any) -> None:
+        take(self, number, value, executed, bounds)
+        if twin == "own":
+            self.steps[number].own = 0.0
+        else:
+            self.steps[number].rounded = [None] * len(self.steps[number].rounded)
+
+    def smaller(of: Any) -> differences.Pull:
+        inner = pull_of(of)
+
+        def pull(weights: Any, ledger: Any) -> list[Any]:
+            first, second = inner(weights, ledger)
+            return [None if first is None else first / 2, second] if twin == "product" else [first, None]
+
+        return pull
+
+    def half(of: Any) -> differences.Difference:
+        whole = scalar(of)
+        return differences.Difference(
+            whole.actual, whole.reference, lambda w, ledger: [p if p is None else p / 2 for p in whole.pull(w, ledger)]
+        )
+
+    scalar = differences._scalar
+    if twin in ("own", "operands"):
+        monkeypatch.setattr(RunBound, "_take", without)
+    elif twin == "scalar":
+        monkeypatch.setattr(differences, "_scalar", half)
+    else:
+        monkeypatch.setattr(differences, "_RULES", {**differences._RULES, "matmul": smaller})
+    assert exceeded()
