@@ -141,6 +141,7 @@ ABOUT: Mapping[str, str] = {
     "hardware": "pads as accelerators have them",
     "matching": "forms in which accelerators are matched",
     "windows": "pooling as reductions of pairs of rows",
+    "means": "means and sums as products and as reductions of rows",
     "splitting": "operators in parts",
 }
 """What the modules of rules on tensors are about."""

@@ -126,11 +126,12 @@ def moved(egraph: EGraph, node: ENode) -> int:
     return 0 if operator is not None and operator.resident else _traffic(egraph, node)
 
 
-def rearranged(egraph: EGraph, node: ENode) -> int:
-    """Elements read and written by the host for nothing but their places."""
+def passed(egraph: EGraph, node: ENode) -> int:
+    """Elements read and written by the host for nothing but their places, or to add or compare them."""
     types, _ = _typed(egraph, node)
-    moves = types and moves_data(node.symbol.operator, types, _attributes(node.symbol))
-    return _traffic(egraph, node) if moves else 0
+    work = _work_of(node.symbol.operator, types, _attributes(node.symbol)) if types else None
+    passes = work is not None and (work.moves or work.steps > work.products)
+    return _traffic(egraph, node) if passes else 0
 
 
 def transferred(egraph: EGraph, node: ENode) -> int:
@@ -164,14 +165,14 @@ def _nodes(egraph: EGraph, node: ENode) -> int:
 
 
 COSTS: Final[Mapping[str, tuple[Cost, ...]]] = {
-    "offload": (_counted(multiply_accumulates), rearranged, moved, _counted(_work)),
-    "movement": (_counted(reduction_steps), transferred, rearranged, moved, _counted(scalar_operations)),
+    "offload": (_counted(multiply_accumulates), passed, moved, _counted(_work)),
+    "movement": (_counted(reduction_steps), transferred, passed, moved, _counted(scalar_operations)),
 }
 """Costs in the order of their importance.  ``offload``: as few multiply-accumulates on the host as can be; of equals
-what rearranges fewer elements on the host, so that convolutions go where they need not become products of matrices, and
-pooling of images stays; of these what moves fewer elements anywhere, and then leaves less work to the host.
-``movement``: as few reduction steps on the host, those of pooling included, and of equals what transfers fewer elements
-between host and accelerators.  At last come the order of accelerators and the number of nodes."""
+what rearranges or reduces fewer elements on the host, so that convolutions go where they need not become products of
+matrices, and pooling of images stays; of these what moves fewer elements anywhere, and then leaves less work to the
+host.  ``movement``: as few reduction steps on the host, those of pooling included, and of equals what transfers fewer
+elements between host and accelerators.  At last come the order of accelerators and the number of nodes."""
 
 
 def costs_for(name: str, backends: Sequence[Backend], implementable: Implementable | None = None) -> tuple[Cost, ...]:

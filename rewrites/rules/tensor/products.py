@@ -78,6 +78,13 @@ BATCH_OF_ONE = TensorRule(
     reshape(matmul(reshape(input_("a", 1, N, K), N, K), reshape(input_("b", 1, K, M), K, M)), 1, N, M),
     at_least(1, N, K, M),
 )
+INNER_IN_PARTS = reordered(
+    "matmul in two blocks of the inner axis",
+    matmul(A, B),
+    add(matmul(first(A, Q, 1), first(B, Q)), matmul(rest(A, Q, 1), rest(B, Q))),
+    le(Q, K),
+    row="6.9",
+)
 ZERO_BIAS = over_reals("a bias of zeros", bias(matmul(A, B), fill(0, M), 1), matmul(A, B))
 
 _WRONG = [
@@ -267,13 +274,7 @@ _VALID = [
     over_reals(
         "softmax of x plus a number per row", softmax(bias(MATRIX, input_("c", N), 0), 1), softmax(MATRIX, 1), row="6.9"
     ),
-    reordered(
-        "matmul in two blocks of the inner axis",
-        matmul(A, B),
-        add(matmul(first(A, Q, 1), first(B, Q)), matmul(rest(A, Q, 1), rest(B, Q))),
-        le(Q, K),
-        row="6.9",
-    ),
+    INNER_IN_PARTS,
     TensorRule(
         "columns through matmul",
         matmul(A, concat(1, B, input_("d", K, OUT))),

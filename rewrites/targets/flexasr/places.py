@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import Final
 
 from chc.tensor_rules.rule import TensorRule
+from rewrites.compiler.codegen.parts import fits, most_that_fit
 from rewrites.compiler.offload.directed import Place, Suggestion
 from rewrites.compiler.offload.places import BIASED_PRODUCTS, NORMALISATION, PRODUCTS, WEIGHTS, at, has, shape_of
+from rewrites.compiler.offload.reductions import LANES, MEANS, MEANS_OF_ONE, inner_parts
 from rewrites.egraph import EGraph, ENode
+from rewrites.mappings.flexasr.claims import LINEAR
 from rewrites.rules.tensor.matching import (
     AXIS_DROPPED,
     BIAS_AFTER_RESHAPE,
@@ -35,6 +39,8 @@ from rewrites.rules.tensor.windows import (
     WINDOWS_AS_MEAN,
 )
 
+from .code.linear import OUTPUTS
+
 WINDOW_RULES: Final = (
     MAX_POOL_AS_WINDOWS,
     WINDOWS_AS_MAXIMUM,
@@ -44,9 +50,18 @@ WINDOW_RULES: Final = (
 )
 """The proved rules on tensors that take max pooling of images apart into poolings of pairs of rows."""
 
-MEAN_WINDOW_RULES: Final = (AVERAGE_POOL_AS_WINDOWS, WINDOWS_AS_MEAN, MEAN_BY_PAIRS, MEAN_OF_PAIR)
-"""Likewise for average pooling.  They are not used by themselves: FlexASR rounds every mean of two to 8 bits, and a
+PAIRED_MEANS: Final = (MEAN_BY_PAIRS, MEAN_OF_PAIR)
+"""Likewise for means of rows."""
+MEAN_WINDOW_RULES: Final = (AVERAGE_POOL_AS_WINDOWS, WINDOWS_AS_MEAN, *PAIRED_MEANS)
+"""Likewise for average pooling.  Windows are not taken apart: FlexASR rounds every mean of two to 8 bits, and a
 maximum it does not round."""
+
+
+@cache
+def _most_inputs() -> int:
+    """The most inputs of a dense layer, of which one row and one vector of outputs for each processing element fit."""
+    claim = LINEAR["none"]
+    return most_that_fit(1 << 8, lambda n: fits(claim, 1, n * LANES, OUTPUTS)) * LANES
 
 
 def _unbiased(egraph: EGraph, node: ENode) -> Iterator[Suggestion]:
@@ -125,6 +140,10 @@ FLEXIBLE: Final[Mapping[TensorRule, Place | None]] = {
     **PRODUCTS,
     **NORMALISATION,
     **BIASED_PRODUCTS,
+    **MEANS,
+    **MEANS_OF_ONE,
+    **dict.fromkeys(PAIRED_MEANS),
+    **inner_parts(_most_inputs),
     ZERO_BIAS: at("matmul", _unbiased, backwards=True),
     BIAS_AFTER_RESHAPE: None,
     RELU_AFTER_RESHAPE: None,

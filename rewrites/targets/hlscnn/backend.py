@@ -10,6 +10,7 @@ from ir_semantics.graph.types import TensorType
 from rewrites.compiler.graph_rules.tensor_rewrites import Constants
 from rewrites.compiler.offload.backend import Backend
 from rewrites.compiler.offload.places import GROUPS, NORMALISATION, PADS, of_convolution
+from rewrites.compiler.offload.reductions import CONVOLVED_MEANS
 from rewrites.compiler.offload.rules import AcceleratorRule
 from rewrites.compiler.offload.takers import NOT_PLAIN, Taken, Taker, plain_convolution
 from rewrites.compiler.offload.unfolding import Unfolding
@@ -62,7 +63,7 @@ BACKEND: Final = Backend(
     (CONV2D,),
     (_RULE,),
     PADS,
-    {**PADS, **GROUPS, **NORMALISATION},
+    {**PADS, **GROUPS, **NORMALISATION, **CONVOLVED_MEANS},
     _definitions,
     {"conv": Taker(CONV2D, _taken)},
     {"relu": "compile does not use the relu of HLSCNN's convolution"},

@@ -9,6 +9,7 @@ from ir_semantics.graph.types import TensorType
 from rewrites.compiler.graph_rules.tensor_rewrites import Constants
 from rewrites.compiler.offload.backend import Backend
 from rewrites.compiler.offload.places import NORMALISATION, PRODUCTS, WEIGHTS, of_convolution
+from rewrites.compiler.offload.reductions import MEANS, inner_parts
 from rewrites.compiler.offload.rules import AcceleratorRule
 from rewrites.compiler.offload.takers import as_product
 from rewrites.compiler.offload.unfolding import Unfolding
@@ -16,6 +17,7 @@ from rewrites.egraph import EGraph, ENode
 from rewrites.egraph.pattern import operator
 from rewrites.egraph.rewrite import Rewrite
 
+from .code import LANES, MOST_VECTORS
 from .operators import DENSE
 
 MOST_STEPS: Final = 512
@@ -45,7 +47,7 @@ BACKEND: Final = Backend(
     (DENSE,),
     (_RULE,),
     WEIGHTS,
-    {**WEIGHTS, **PRODUCTS, **NORMALISATION},
+    {**WEIGHTS, **PRODUCTS, **NORMALISATION, **MEANS, **inner_parts(lambda: MOST_VECTORS * LANES)},
     _definitions,
     as_product(DENSE, {}),
     {

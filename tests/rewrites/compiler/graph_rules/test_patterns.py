@@ -74,6 +74,7 @@ def patterned() -> dict[str, tuple[TensorRule, Pattern, Pattern]]:
 
 PATTERNS = patterned()
 CUTS = {
+    "average pooling of whole images as their means, converse",
     "batches of a convolution in two parts",
     "batches of matmul in two parts",
     "blocks of k elements of the inner axis",
@@ -96,7 +97,7 @@ CUTS = {
     "rows of matmul in two parts",
     "zeros around a kernel",
 }
-"""Rules whose left side does not say where the right one cuts, how much it adds, or what is left over."""
+"""Rules whose left side does not say where the right one cuts, how much it adds, its strides, or what is left over."""
 
 
 class View:

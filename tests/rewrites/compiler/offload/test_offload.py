@@ -13,7 +13,7 @@ from ilaverify.catalogue import find_backends
 from ilaverify.errors import UsageError
 from ir_semantics.graph import Builder, Graph, Node, TensorType, run
 from ir_semantics.graph.words import apply, expand, literal
-from rewrites.compiler.codegen import Options
+from rewrites.compiler.codegen import Options, implementable
 from rewrites.compiler.offload.compiler import Offloaded, offload
 from rewrites.compiler.offload.settings import Settings
 from rewrites.egraph import EGraphError
@@ -119,6 +119,24 @@ def rows() -> Graph:
     )
 
 
+def averages() -> Graph:
+    """Means of images of 4 and of 9 pixels, a pooling of whole images, sums of them, and means of 4 rows."""
+    b = Builder()
+    x, y = b.input("x", f32(2, 3, 2, 2)), b.input("y", f32(1, 4, 5))
+    nine = b.input("z", f32(1, 2, 3, 3))
+    plain = {"pads": ((0, 0), (0, 0)), "dilations": (1, 1), "strides": (2, 2), "count_include_pad": False}
+    pooled = b.add("avg_pool", b.add("relu", x), kernel=(2, 2), **plain)
+    return b.graph(
+        {
+            "four": b.add("mean", x, axes=(2, 3)),
+            "nine": b.add("mean", b.add("relu", nine), axes=(2, 3)),
+            "pooled": pooled,
+            "sums": b.add("reduce_sum", nine, axes=(2, 3)),
+            "rows": b.add("mean", y, axes=(1,)),
+        }
+    )
+
+
 CASES: dict[str, tuple[Callable[[], Graph], tuple[str, ...], dict[str, int]]] = {
     "dense on FlexASR": (dense, ("flexasr",), {"flexasr.linear": 2}),
     "dense on VTA": (dense, ("vta",), {"vta.dense": 2}),
@@ -131,6 +149,9 @@ CASES: dict[str, tuple[Callable[[], Graph], tuple[str, ...], dict[str, int]]] = 
     "depthwise on VTA": (depthwise, ("vta",), {"vta.dense": 2}),
     "batches on FlexASR": (batched, ("flexasr",), {"flexasr.linear": 6}),
     "batches on VTA": (batched, ("vta",), {"vta.dense": 6}),
+    "averages on FlexASR": (averages, ("flexasr",), {"flexasr.linear": 4, "flexasr.mean_pool_x2": 1}),
+    "averages on VTA": (averages, ("vta",), {"vta.dense": 4}),
+    "averages on HLSCNN": (averages, ("hlscnn",), {"hlscnn.conv2d": 1}),
     "lstm": (lambda: recurrent("lstm"), ("flexasr",), {"flexasr.lstm": 1}),
     "gru": (lambda: recurrent("gru"), ("flexasr",), {"flexasr.gru": 1}),
     "rnn": (lambda: recurrent("rnn"), ("flexasr",), {"flexasr.rnn": 1}),
@@ -151,7 +172,7 @@ def test_networks_are_offloaded_and_compute_the_same(case: str) -> None:
     assert found.invocations == CASES[case][2]
     inputs = {n: whole(*found.source.nodes[i].type.shape, seed=9) for n, i in found.source.inputs.items()}
     before, after = run(found.source, inputs), run(found.graph, inputs)
-    smooth = any(n.operator in ("lstm", "gru", "rnn", "layer_norm") for n in found.source.nodes)
+    smooth = any(n.operator in ("lstm", "gru", "rnn", "layer_norm", "mean") for n in found.source.nodes)
     for name, value in before.items():
         if smooth:
             # sums of fewer than 50 numbers below 8, rounded to 24 bits: 50 * 8 * 2^-24, through slopes of at most 2
@@ -228,6 +249,21 @@ def test_weights_are_prepared_when_a_model_is_compiled() -> None:
 @pytest.mark.parametrize("case", ["convolutions on VTA", "depthwise on HLSCNN", "depthwise on VTA"])
 def test_normalisations_go_into_convolutions(case: str) -> None:
     assert not {node.operator for node in compiled(case).graph.nodes} & {"batch_norm", "sub", "div", "conv"}
+
+
+@pytest.mark.parametrize(("target", "most"), [("flexasr", 4080), ("vta", 133_104)])
+def test_products_with_many_inputs_are_cut(target: str, most: int) -> None:
+    b = Builder()
+    x, many = b.input("x", f32(1, most)), b.input("y", f32(1, 2 * most + 1))
+    fits, cut = (b.add("matmul", each, b.constant(whole(b.shape(each)[1], 2))) for each in (x, many))
+    found = offload(
+        b.graph({"fits": fits, "cut": cut}), ALL, find_backends([target]), Settings(implementable=implementable)
+    )
+    assert found.costs[0] == 0 and sum(found.invocations.values()) == 1 + 3
+    inputs = {n: whole(*found.source.nodes[i].type.shape, seed=9) for n, i in found.source.inputs.items()}
+    before, after = run(found.source, inputs), run(found.graph, inputs)
+    for name, value in before.items():
+        np.testing.assert_array_equal(after[name], value)  # whole numbers below 2^24
 
 
 def test_exact_matching_finds_less() -> None:
@@ -321,10 +357,10 @@ def test_layers_of_many_steps_are_not_written_out() -> None:
 
 
 def test_no_code_no_operator() -> None:
-    def implementable(node: Node, types: object) -> str | None:
+    def few(node: Node, types: object) -> str | None:
         return "it has more than 2 filters" if node.type.shape[-1] > 2 else None
 
-    found = offload(dense(), ALL, find_backends(["flexasr"]), Settings(implementable=implementable))
+    found = offload(dense(), ALL, find_backends(["flexasr"]), Settings(implementable=few))
     assert found.invocations == {"flexasr.linear": 1}
     assert reasons(found)["matmul"] == "flexasr.linear: it has more than 2 filters"
     hlscnn = offload(
