@@ -253,7 +253,8 @@ class Attempt:
 
     def kept(self) -> frozenset[str]:
         """Names of the functions that are not unfolded."""
-        return self.mapping.abstract | {lemma.left.func.name for lemma in self.mapping.lemmas if lemma.left.func}
+        defined = {lemma.left.func.name for lemma in self.mapping.lemmas if lemma.left.func and lemma.defines}
+        return self.mapping.abstract | defined
 
     def ask_classes(self, abstract: bool) -> None:
         """One obligation per class of output elements."""

@@ -44,7 +44,8 @@ class SizeError(InputError):
 class Lemma:
     """``left == right`` for all values of the variables that occur; proved bit by bit, used in structural proofs.
 
-    ``left`` must be one application of the device's function to distinct variables.
+    ``left`` must be one application of a function to distinct variables and to literals, as in ``mac(acc, 0, w)``; so
+    it says of zeros by which an operand is padded that they change nothing.
     """
 
     name: str
@@ -53,16 +54,23 @@ class Lemma:
     doc: str = ""
 
     def __post_init__(self) -> None:
-        if self.left.op != "apply" or any(a.op != "var" for a in self.left.args):
+        if self.left.op != "apply" or any(a.op != "var" and not a.is_const for a in self.left.args):
             raise TypeError(
-                f"Left side of lemma {self.name} must be a function applied to variables, not {self.left!r}"
+                f"Left side of lemma {self.name} must be a function applied to variables and literals, not "
+                f"{self.left!r}"
             )
-        if len(set(self.left.args)) < len(self.left.args):
+        variables = [a for a in self.left.args if a.op == "var"]
+        if len(set(variables)) < len(variables):
             raise ValueError(f"Left side of lemma {self.name} must use each variable once, not {self.left!r}")
         if self.left.sort != self.right.sort:
             raise TypeError(
                 f"Sides of lemma {self.name} must have one sort, not {self.left.sort} and {self.right.sort}"
             )
+
+    @property
+    def defines(self) -> bool:
+        """Whether it says what its function is at all operands, not at some literals alone."""
+        return all(a.op == "var" for a in self.left.args)
 
 
 @dataclass(frozen=True)

@@ -41,14 +41,15 @@ def prove_by_dataflow(proof: Proof) -> None:
     mapping = proof.mapping
     cell = mapping.coordinates
     samples = _of_cells(mapping)
+    rows = dict.fromkeys(samples.sizes(row) for row in samples.rows)
+    shapes = [dict(zip(mapping.parameters, row, strict=True)) for row in rows]
+    schedules = [schedule_of(fragment, shapes) for fragment in (mapping.device, mapping.ir)]
+    proof.name_quotients([e for schedule in schedules for write in schedule.writes for _, e in write.loops])
     context = Context(proof, proof.base, cell, samples)
     of_sizes = Samples(tuple(mapping.parameters.values()), (), sizes_of(mapping))
     sizes = Context(proof, proof.domain, (), of_sizes, "domain")
     sides = []
-    rows = dict.fromkeys(samples.sizes(row) for row in samples.rows)
-    shapes = [dict(zip(mapping.parameters, row, strict=True)) for row in rows]
-    for prefix, fragment in ((device_name(mapping), mapping.device), ("ir", mapping.ir)):
-        schedule = schedule_of(fragment, shapes)
+    for prefix, schedule in zip((device_name(mapping), "ir"), schedules, strict=True):
         for number, (text, condition) in enumerate(dict.fromkeys(schedule.requires), 1):
             meaning = "what decoding relies on holds for all sizes"
             sizes.theorem(f"{prefix}: decoding", f"{number}: {text}", condition, meaning)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
 
+from ila_lang import Expr
+from ila_lang.language.expr import variables_of
 from ila_lang.mapping import TensorMapping
 from smt_encodings.discharge import Discharger, conjuncts, decide
-from smt_encodings.integers import IntegerEncoding, is_linear
+from smt_encodings.integers import IntegerEncoding, NotLinearizable, is_linear
 
 from .arithmetic.equalities import equality_steps
 from .arithmetic.ranges import apart_steps, quick, range_steps
@@ -78,6 +81,17 @@ class Proof:
                     known = [] if group is literal else [*encoding.definitions, *assumed]
                     ask = self.discharger.follows if group is literal else self.follows
                     ask("no overflow", f"{name} ({number}: {count})", known, smt.And(group), _FITS)
+
+    def name_quotients(self, extents: Sequence[Expr]) -> None:
+        """Translates those of some extents that are over sizes alone, so that their quotients are one symbol each."""
+        sizes = set(self.mapping.parameters.values())
+        for extent in dict.fromkeys(extents):
+            if not extent.is_const and set(variables_of(extent)) <= sizes:
+                with suppress(NotLinearizable):  # it may be so where the loop is
+                    self.domain.term(extent)
+        self.base = self.domain.fork("size")
+        for condition in self.mapping.cell_conditions:
+            self.base.assume(condition)
 
     @property
     def sizes(self) -> set[FNode]:

@@ -62,8 +62,8 @@ def term_lines(
 ) -> tuple[list[str], dict[Expr, str]]:
     """The beginning of a script, up to its assertions, and the text of each term in it.
 
-    The function at the left of a lemma is *defined* by the lemma's right side; of the others, those named in
-    ``keep`` and those without a body are declared without a meaning, and the rest are defined by their bodies.
+    The function at the left of a lemma about all operands is *defined* by the lemma's right side; of the others, those
+    named in ``keep`` and those without a body are declared without a meaning, and the rest are defined by their bodies.
 
     Raises CannotPrint where definitions depend on each other.
     """
@@ -91,7 +91,7 @@ class _Functions:
 
     def __init__(self, keep: frozenset[str], lemmas: Sequence[Lemma]) -> None:
         self.keep = keep
-        self.lemmas = {lemma.left.func: lemma for lemma in lemmas}
+        self.lemmas = {lemma.left.func: lemma for lemma in lemmas if lemma.defines}
         self.known: set[Function] = set()
         self.lines: list[str] = []
         self._open: set[Function] = set()

@@ -9,7 +9,7 @@ from random import Random
 import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
 
-from ila_lang import BOOL, Expr, compile_terms, const, false, free_variables, postorder, substitute, true
+from ila_lang import BOOL, Expr, all_of, compile_terms, const, false, free_variables, postorder, substitute, true
 from ila_lang.interpreter.compile import NoBodyError
 from ila_lang.mapping import Lemma
 
@@ -106,11 +106,14 @@ def _literal(like: Expr, value: int) -> Expr:
 
 
 def lemma_instances(lemmas: Sequence[Lemma], terms: Iterable[Expr], encoding: BitEncoding) -> list[FNode]:
-    """The lemmas at every application of their functions inside ``terms``."""
+    """The lemmas at every application of their functions inside ``terms``, where operands are the lemmas' literals."""
     instances = []
     for node in postorder(terms):
         for lemma in lemmas:
             if node.op == "apply" and node.func is lemma.left.func:
-                at = dict(zip(lemma.left.args, node.args, strict=True))
-                instances.append(smt.EqualsOrIff(encoding.term(node), encoding.term(substitute(lemma.right, at))))
+                pairs = list(zip(lemma.left.args, node.args, strict=True))
+                right = substitute(lemma.right, {a: b for a, b in pairs if a.op == "var"})
+                instance = smt.EqualsOrIff(encoding.term(node), encoding.term(right))
+                literal = all_of([b == a for a, b in pairs if a.is_const])
+                instances.append(instance if literal is true else smt.Implies(encoding.term(literal), instance))
     return instances

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence, Set
 
 import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
 from pysmt.typing import INT
 
-from smt_encodings.polynomials import expand
+from smt_encodings.polynomials import expand, polynomial_term
 
 Step = tuple[str, list[FNode], FNode]
 """Name, hypotheses and goal of one step of a proof."""
@@ -57,33 +57,38 @@ def linearised(formulas: Sequence[FNode]) -> list[FNode]:
     return [walk(f) for f in formulas]
 
 
-def corresponding(one: FNode, two: FNode) -> dict[FNode, FNode] | None:
-    """Symbols of one sum of products by which to replace others in it, so that it becomes another; None for other sums.
+def corresponding(one: FNode, two: FNode, sizes: Set[FNode] = frozenset()) -> Iterator[dict[FNode, FNode]]:
+    """By what to replace symbols of one sum of products, so that it becomes another: each symbol by another one.
+
+    The last digit, such as the z of ``n*a + k + z`` against ``n*b + 16*v + c``, may become a sum.  ``sizes`` stay.
 
     >>> a, b, n = (smt.Symbol(x, INT) for x in "abn")
-    >>> corresponding(smt.Plus(smt.Times(smt.Int(8), a), n), smt.Plus(smt.Times(smt.Int(8), b), n))
-    {a: b}
+    >>> list(corresponding(smt.Plus(smt.Times(smt.Int(8), a), n), smt.Plus(smt.Times(smt.Int(8), b), n)))
+    [{a: b}]
     """
     left, right = expand(one), expand(two)
-    left_only = [m for m, c in left.items() if right.get(m) != c]
-    right_only = [m for m, c in right.items() if left.get(m) != c]
 
-    def match(rest: list[tuple[FNode, ...]], others: list[tuple[FNode, ...]], known: dict[FNode, FNode]) -> bool:
+    def match(
+        rest: list[tuple[FNode, ...]], others: list[tuple[FNode, ...]], known: dict[FNode, FNode]
+    ) -> Iterator[dict[FNode, FNode]]:
         if not rest or not others:
-            return not rest and not others
+            if not rest and not others:
+                yield known
+            return
         for other in (o for o in others if right[o] == left[rest[0]] and len(o) == len(rest[0])):
             from_, to = [a for a in rest[0] if a not in other], [b for b in other if b not in rest[0]]
             if len(from_) != 1 or len(to) != 1 or not (from_[0].is_symbol() and to[0].is_symbol()):
                 continue
-            new = from_[0] not in known
-            if known.setdefault(from_[0], to[0]) is to[0] and match(
-                rest[1:], [o for o in others if o is not other], known
-            ):
-                return True
-            if new:
-                del known[from_[0]]
-        return False
+            if from_[0] not in sizes and known.get(from_[0], to[0]) is to[0]:
+                yield from match(rest[1:], [o for o in others if o is not other], {**known, from_[0]: to[0]})
+        for digit in (m for m in rest if left[m] == len(m) == 1 and m[0].is_symbol() and len(rest) + len(others) > 2):
+            if digit[0] not in sizes and digit[0] not in known:
+                moved = {m: right[m] for m in others} | {m: -left[m] for m in rest if m is not digit}
+                yield {**known, digit[0]: polynomial_term(moved)}
 
-    renamed: dict[FNode, FNode] = {}
-    # what both have in common may have symbols of these, too
-    return renamed if match(left_only, right_only, renamed) and expand(one.substitute(renamed)) == right else None
+    left_only = [m for m, c in left.items() if right.get(m) != c]
+    right_only = [m for m, c in right.items() if left.get(m) != c]
+    for renamed in match(left_only, right_only, {}):
+        # what both have in common may have symbols of these, too
+        if renamed and expand(one.substitute(renamed)) == right:
+            yield renamed

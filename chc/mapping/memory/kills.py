@@ -8,8 +8,10 @@ iterations: that the definition's write writes the cell exactly once, and that a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 
 import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
@@ -130,7 +132,10 @@ class NoKill:
     def _by_equal_digits(self) -> bool:
         """Both addresses are built alike of digits; where they are equal, so are these, which comes at another time."""
         there, cell = self._addresses()
-        steps, known = _digits_agree(self._hypotheses(), there, cell)
+        sizes = self.context.proof.sizes
+        steps, known = _digits_agree(self._hypotheses(), there, cell, sizes)
+        if not known:
+            steps, known = _digits_agree(self._hypotheses(), cell, there, sizes)
         # translating the address has added quotients
         return bool(known) and self._comes_at_another_time([*self._linear(), *known], steps)
 
@@ -259,16 +264,18 @@ def _shared_loops(write: Write, point: Point) -> int:
     return next((k for k in range(most) if write.place[k] != point.place[k]), most)
 
 
-def _digits_agree(hypotheses: Sequence[FNode], one: FNode, two: FNode) -> tuple[list[Step], list[FNode]]:
+def _digits_agree(
+    hypotheses: Sequence[FNode], one: FNode, two: FNode, sizes: Set[FNode]
+) -> tuple[list[Step], list[FNode]]:
     """Where two addresses are built alike of digits: that equal addresses have equal digits, with the steps of a proof.
 
     Nothing where they are not, or where no proof is found.
     """
-    renamed = corresponding(one, two)
-    if not renamed:
-        return [], []
-    try:
-        steps = injectivity_steps(hypotheses, one, renamed, list(renamed.items()))
-    except Unsupported:
-        return [], []
-    return steps, [smt.Equals(*pair) for pair in renamed.items()]
+    for renamed in islice(corresponding(one, two, sizes), _MOST_RENAMINGS):
+        with suppress(Unsupported):
+            steps = injectivity_steps(hypotheses, one, renamed, list(renamed.items()))
+            return steps, [smt.Equals(*pair) for pair in renamed.items()]
+    return [], []
+
+
+_MOST_RENAMINGS = 4

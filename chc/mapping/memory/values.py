@@ -11,7 +11,7 @@ import itertools
 import math
 from dataclasses import dataclass, field, replace
 
-from chc.mapping.arithmetic.exact import less
+from chc.mapping.arithmetic.exact import less, total
 from chc.mapping.program.statements import variable_text
 from chc.mapping.program.writes import Fold, Loops, Write
 from ila_lang import Expr, MemSort, Sort, all_of, const, free_variables, postorder, resize, substitute, true
@@ -59,6 +59,9 @@ class FoldUse:
     """How many blocks of iterations of the outermost loop a step takes together, and how many are in each."""
     cycle: Cycle | None = None
     """The writes that make a step together, for a fold in memory by several of them."""
+    longer: tuple[tuple[Expr, Expr], ...] | None = None
+    """For each loop the first of its own iterations among those of a longer loop, and how often that one runs; in
+    iterations that are not its own the fold does nothing."""
 
     @property
     def loops(self) -> Loops:
@@ -67,12 +70,24 @@ class FoldUse:
         loops = tuple((c, substitute(e, here)) for c, e in self.fold.loops)
         if self.blocks is not None:
             return ((loops[0][0], self.blocks[0]),)
+        if self.longer is not None:
+            return tuple((c, extent) for (c, _), (_, extent) in zip(loops, self.longer, strict=True))
         return loops if self.part is None else ((loops[0][0], self.part[1]), *loops[1:])
 
     def shifted(self, at: Iteration) -> Iteration:
         """Counters of the whole fold for counters that begin at 0."""
         counter = self.fold.loops[0][0]
+        if self.longer is not None:
+            begins = zip(self.fold.loops, self.longer, strict=True)
+            at = {**at, **{c: resize(at[c], 32) - begin for (c, _), (begin, _) in begins}}
         return at if self.part is None else {**at, counter: resize(at[counter], 32) + resize(self.part[0], 32)}
+
+    def has(self, at: Iteration) -> Expr:
+        """Whether an iteration is one of the fold's own."""
+        begins = self.longer or ()
+        own = replace(self, longer=None).loops if begins else ()
+        limits = [(at[c], begin, total([begin, extent])) for (c, extent), (begin, _) in zip(own, begins, strict=True)]
+        return all_of([~less(here, begin) & less(here, end) for here, begin, end in limits])
 
     @property
     def count(self) -> int:

@@ -67,7 +67,7 @@ def _distances(ranges: Loops, write: Write, address: Expr, at: Iteration) -> lis
     """By how much coordinates and parts of an address exceed a write's parts that no counter moves but known ones."""
     unknown = set(write.counters) - set(at)
     here = narrow(at)
-    fixed = [n for n in _words(write.address) if n.args and not unknown & set(free_variables(n).values())]
+    fixed = [n for n in _words(write.address) if not unknown & set(free_variables(n).values())]
     begins = [b for term in at.values() for b in (term, term + 1)]
     begins += [substitute(n, here) for n in fixed[-_FEW:]]
     parts = [*(c for c, _ in ranges), *(n for n in _words(address)[-_FEW:] if n.args)]

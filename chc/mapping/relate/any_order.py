@@ -8,7 +8,7 @@ is a comparison of values like any other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 
@@ -16,15 +16,17 @@ from chc.bijections.matching import matched
 from chc.bijections.theorem import Goal
 from chc.mapping.memory.cases import Split, in_cases
 from chc.mapping.memory.contexts import Context
+from chc.mapping.memory.samples import Samples
 from chc.mapping.memory.values import Values
 from chc.mapping.proof import Proof
-from ila_lang import Expr, free_variables, postorder, resize, substitute, true
+from ila_lang import Expr, all_of, any_of, free_variables, postorder, resize, substitute, true
 from ir_semantics.elements.bags import Family
-from ir_semantics.elements.terms import Input, Term, function, new_terms, read, truth
+from ir_semantics.elements.terms import Input, Term, function, new_terms, read
 from ir_semantics.scalars.formats import INTEGERS, Format
 from smt_encodings.claims import Unsupported
 from smt_encodings.environment import fresh
 
+from .padding import unchanged
 from .subscripts import Subscripts
 from .summands import Opened, Operator, Summands
 
@@ -88,12 +90,28 @@ class AnyOrder:
         self, context: Context, name: str, operator: Operator, terms: tuple[Sequence[Expr], Sequence[Expr]]
     ) -> bool:
         """Whether terms of both sides together are proved to be equal."""
+        summands = [
+            self.opened.summands(side, context, of, operator)
+            for side, of in zip((self.device, self.ir), terms, strict=True)
+        ]
         with new_terms():
-            matching = _Matching(self, context, name, Subscripts())
-            bags = []
-            for side, of in zip((self.device, self.ir), terms, strict=True):
-                bags.append([matching.family(s) for s in self.opened.summands(side, context, of, operator)])
-            return matched(bags[0], bags[1], matching.follows)
+            matching, problems = _Matching(self, context, name, operator), list[Unsupported]()
+            for form in _FORMS:
+                try:
+                    if matching.equal(summands, form):
+                        return True
+                except Split:
+                    raise
+                except Unsupported as problem:
+                    problems.append(problem)
+        if problems:
+            raise problems[0]
+        return False
+
+
+_FORMS = ("whole", "without units", "case by case")
+"""How summands are taken for families, one form after the other: as they are, without those that change nothing, or a
+family for each case of what is chosen in them."""
 
 
 @dataclass
@@ -103,30 +121,96 @@ class _Matching:
     sums: AnyOrder
     context: Context
     name: str
-    subscripts: Subscripts
+    operator: Operator
+    subscripts: Subscripts = field(default_factory=Subscripts)
     _summands: dict[int, Summands] = field(default_factory=dict)
     """By the identities of their families, which are kept."""
-    _contexts: dict[tuple[Term, ...], Context] = field(default_factory=dict)
+    _contexts: dict[tuple[object, ...], Context] = field(default_factory=dict)
+    """By variables and domains of families, where an arbitrary tuple of them is."""
     _families: list[Family] = field(default_factory=list)
     _tensors: dict[Expr, Input] = field(default_factory=dict)
     _count: int = 0
 
     def __post_init__(self) -> None:
-        self._contexts[()] = self.context
         mapping = self.sums.proof.mapping
         for number, names in enumerate(mapping.inputs):
             tensor = Input(f"input{number}", INTEGERS, ())
             for side, of in zip((mapping.device, mapping.ir), names, strict=True):
                 self._tensors[side.tensor(of)] = tensor
 
-    def family(self, summands: Summands) -> Family:
-        """Summands as a family, whose subscripts tell how to lay it over others."""
+    def equal(self, summands: Sequence[Sequence[Summands]], form: str) -> bool:
+        """Whether bags of both sides are proved to be one, as families of a form."""
+        one, other = ([f for s in of for f in self._families_of(s, form)] for of in summands)
+        return matched(one, other, self.follows)
+
+    # -- families ------------------------------------------------------------------------------------------
+
+    def _families_of(self, summands: Summands, form: str) -> Iterator[Family]:
+        whole = _Case(summands.context, true)
+        if form == "whole":
+            yield self._family(summands, whole, next(self._cases(summands, whole))[1])
+            return
+        done: list[Expr] = []  # conditions of cases that are families already, or of units
+        kept: list[tuple[Expr, Expr]] = []
+        for case, value in self._cases(summands, whole):
+            if self._is_unit(case, value):
+                done.append(case.condition)
+            else:
+                kept.append((case.condition, value))
+        for condition, value in kept[:1] if form == "without units" else kept:
+            rest = all_of([~c for c in done])
+            own = rest if form == "without units" else rest & condition
+            yield self._family(summands, _Case(self._where(whole.context, own), own), value)
+            done.append(own)
+        rest = any_of(done)
+        if not summands.context.proves(rest):
+            raise Unsupported("cases of a summand are not shown to be all")
+        self._count += 1
+        meaning = "a summand is in one of the cases, or changes nothing"
+        summands.context.theorem("any order", f"{self.name}: cases, {self._count}", rest, meaning)
+
+    def _where(self, context: Context, condition: Expr) -> Context:
+        if condition is true:
+            return context
+        self._count += 1
+        return context.where(condition, f"{self.name}: {context.name}, case {self._count}")
+
+    def _is_unit(self, case: _Case, value: Expr) -> bool:
+        """Whether a summand changes nothing, proved."""
+        self._count += 1
+        unit = self.operator.unit
+        return unit is not None and unchanged(self.sums.proof, f"{self.name}: a summand, {self._count}", value, unit)
+
+    def _cases(self, summands: Summands, case: _Case) -> Iterator[tuple[_Case, Expr]]:
+        """A summand in cases of a context, in each of which what it is made of is not chosen any more.
+
+        Cases that no sample shows are left out.
+        """
+        context = case.context
+        try:
+            value = summands.value(context, [c for c, _ in summands.loops])
+        except Split as split:
+            if split.context is not context:
+                raise
+            conditions = split.conditions
+        else:
+            choices = (n.args[0] for n in postorder([value]) if n.op == "ite")
+            choice = next((c for c in choices if _both(context.samples, c)), None)
+            if choice is None:
+                yield case, value
+                return
+            conditions = choice, ~choice
+        for condition in conditions:
+            if any(v for (v,) in context.samples.evaluate([condition])):
+                yield from self._cases(summands, _Case(self._where(context, condition), case.condition & condition))
+
+    def _family(self, summands: Summands, case: _Case, value: Expr) -> Family:
+        """The summands in a case as a family, whose subscripts are those of what a value reads."""
         context = summands.context
         ranges = []
         for counter, extent in summands.loops:
             limit = self.subscripts.term(context, context.encoding.term(extent))
             ranges.append((self.subscripts.variable(context, counter), limit))
-        value = self._somewhere(summands)
         reads: dict[tuple[str, Term], Term] = {}
         for variable in free_variables(value).values():
             source = summands.side.sources.get(variable)
@@ -136,22 +220,14 @@ class _Matching:
                 reads[tensor.name, at] = read(tensor, [at])
         ordered = [term for (name, _), term in sorted(reads.items(), key=lambda item: item[0][0])]
         kind = Format("integer", (value.width, "unsigned", "wrap"))
-        family = Family(tuple(ranges), truth(True), function("summand", kind, *ordered))
+        condition = self.subscripts.truth(context, case.condition)
+        family = Family(tuple(ranges), condition, function("summand", kind, *ordered))
         self._families.append(family)
         self._summands[id(family)] = summands
-        self._contexts[family.variables] = context
+        self._contexts[family.variables, family.domain] = case.context
         return family
 
-    def _somewhere(self, summands: Summands) -> Expr:
-        """A summand in its context, or in a case of it: to see what it reads."""
-        context = summands.context
-        while True:
-            try:
-                return summands.value(context, [c for c, _ in summands.loops])
-            except Split as split:
-                if split.context is not context:
-                    raise
-                context = context.where(split.conditions[0], f"{context.name}, a case")
+    # -- questions -----------------------------------------------------------------------------------------
 
     def follows(self, goal: Goal) -> bool:
         """Whether a goal is a theorem; then it is recorded."""
@@ -159,7 +235,7 @@ class _Matching:
         name = f"{self.name}: {goal.meaning}, {self._count}"
         if goal.piece is not None:
             return self._same_summands(goal, name)
-        context = self._contexts[goal.places[0]]
+        context = self._contexts[goal.places[0], goal.hypotheses[0]]
         claim = self.subscripts.condition(goal.goal)
         if claim is true:
             return True
@@ -172,9 +248,11 @@ class _Matching:
         piece = goal.piece
         assert piece is not None
         one, other = (self._summands[id(f)] for f in (piece.one, piece.other))
-        context = one.context
-        for condition in goal.hypotheses[1:]:
-            context = context.where(self.subscripts.condition(condition), name)
+        context = self._contexts[piece.one.variables, piece.one.domain]
+        # where there is but one piece, its condition is a theorem
+        image = piece.other.at(piece.forwards, piece.other.condition)
+        for condition in (image, *goal.hypotheses[1:]):
+            context = self._where(context, self.subscripts.condition(condition))
         here: Sequence[Expr] = [c for c, _ in one.loops]
         there = [resize(self.subscripts.index(t), 32) for t in piece.forwards]
 
@@ -183,3 +261,16 @@ class _Matching:
 
         in_cases(context, name, same)
         return True
+
+
+@dataclass(frozen=True)
+class _Case:
+    """A context, with what is assumed in it beside what holds in the one that it is a case of."""
+
+    context: Context
+    condition: Expr
+
+
+def _both(samples: Samples, condition: Expr) -> bool:
+    """Whether a condition is over sizes, coordinates and counters, and holds at some samples and not at others."""
+    return samples.determine(condition) and len({v for (v,) in samples.evaluate([condition])}) > 1

@@ -24,7 +24,7 @@ from chc.mapping.memory.values import FoldUse, ScatteredReduction, Source, Value
 from chc.mapping.program.statements import variable_text
 from chc.mapping.program.writes import Loops
 from chc.mapping.proof import Proof
-from ila_lang import Expr, const, free_variables, ite, postorder, resize, substitute
+from ila_lang import Expr, const, free_variables, ite, postorder, resize, substitute, true
 from ila_lang.language.expr import variables_of
 from smt_encodings.bits import BitEncoding
 from smt_encodings.claims import Unsupported
@@ -35,6 +35,7 @@ from smt_encodings.values import differ, differing_values, falsifying, lemma_ins
 from .any_order import AnyOrder
 from .induction import Goals
 from .iterations import Iterations
+from .padding import padded, without_padding
 from .scattered_reduction import Sides, holds_fold
 
 _FEW = 4
@@ -303,6 +304,9 @@ class Equivalence:
             ir = self._from_where_it_goes_on(context, label, device, ir)
             ir = ir if device.cycle is None else self._in_blocks(context, label, device, device.cycle, ir)
             levels = align(device.loops, ir.loops, context.proves, by_sizes=True)
+        forms = [ir] if levels is not None else list(padded(context, label, device, ir))
+        if levels is None and forms:
+            levels = align(device.loops, forms[0].loops, context.proves, by_sizes=True)
         if levels is None:
             device_runs, ir_runs = (" x ".join(index_text(e) for _, e in use.loops) for use in (device, ir))
             raise Unsupported(
@@ -312,14 +316,20 @@ class Equivalence:
         for number, (a, b) in enumerate(zip(device.initial, ir.initial, strict=True)):
             self.values(context, f"{name}, initial value {number}", a, b)
         inside, at_device = self.iterations.at(context, device.loops, name)
-        at_ir = _partner_counters(levels, device.loops, ir.loops, at_device)
+        at_ir = _partner_counters(levels, device.loops, forms[0].loops, at_device)
+        common = tuple(fresh(f"accumulator.{own}.{i}", r.sort) for i, r in enumerate(device.fold.registers))
+        if forms[0].longer is not None:
+
+            def kept(case: Context) -> list[tuple[Expr, Expr]]:
+                return list(zip(self.device.step(device, case, common, at_device), common, strict=True))
+
+            ir = without_padding(self.proof, inside, name, kept, [(form, form.has(at_ir)) for form in forms])
         here, there = (
             Track(side.definitions.prefix, use.loops, tuple(at[c] for c, _ in use.loops))
             for side, use, at in ((self.device, device, at_device), (self.ir, ir, at_ir))
         )
         lock_step(context, inside, label, levels, here, there)
         self.proof.levels.nests.append(Nest(label, here, [LOCK_STEP], (levels, there)))
-        common = tuple(fresh(f"accumulator.{own}.{i}", r.sort) for i, r in enumerate(device.fold.registers))
         self._equal += [(inside, (c,)) for c in common]
 
         def step(case: Context, case_name: str) -> None:
@@ -331,7 +341,8 @@ class Equivalence:
             for number, (a, b) in enumerate(steps):
                 self.values(case, f"{case_name}, step {number}", a, b)
 
-        in_cases(inside, name, step)
+        has = ir.has(at_ir)
+        in_cases(inside if has is true else inside.where(has, f"{name}, within"), name, step)
         for number, (a, b) in enumerate(zip(device.symbols, ir.symbols, strict=True)):
             # one result of either side may be that of several of the other, which are then all equal
             self._equal.append((context, (a, b, fresh(f"total.{own}.{number}", a.sort))))

@@ -8,13 +8,39 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
 
 from chc.mapping.arithmetic.exact import equal, product, total
 from chc.mapping.memory.contexts import Context
 from ila_lang import Expr, all_of, const, false, resize, true
-from ir_semantics.elements.operators import atom, minus, of_polynomial, plus, polynomial, quotient, remainder, times
-from ir_semantics.elements.terms import Symbol, Term, fresh, integer_value, is_false, is_true, number, variable_of
+from ir_semantics.elements.operators import (
+    at_most,
+    atom,
+    below,
+    both,
+    either,
+    minus,
+    negation,
+    of_polynomial,
+    plus,
+    polynomial,
+    quotient,
+    remainder,
+    times,
+)
+from ir_semantics.elements.operators import equal as equal_to
+from ir_semantics.elements.terms import (
+    Symbol,
+    Term,
+    fresh,
+    integer_value,
+    is_false,
+    is_true,
+    number,
+    truth,
+    variable_of,
+)
 from ir_semantics.scalars.formats import INTEGERS
 from ir_semantics.tensors.index import Atom, Index, Quotient
 from smt_encodings.claims import Unsupported
@@ -60,6 +86,26 @@ class Subscripts:
                 operator = quotient if symbol is symbols[0] else remainder
                 return operator(self._term(encoding, value), by)
         raise Unsupported(f"an index depends on {symbol}, which is no size, coordinate or counter")
+
+    def truth(self, context: Context, condition: Expr) -> Term:
+        """A condition of a context on sizes, coordinates and counters."""
+        term = context.encoding.term(condition)
+        context.proof.fits(context.encoding, f"{context.name}: condition")
+        self.term(context, smt.Int(0))  # variables of the context
+        return self._truth(context.encoding, term)
+
+    def _truth(self, encoding: IntegerEncoding, term: FNode) -> Term:
+        if term.is_bool_constant():
+            return truth(bool(term.constant_value()))
+        if term.is_and() or term.is_or():
+            parts = [self._truth(encoding, a) for a in term.args()]
+            return both(*parts) if term.is_and() else either(*parts)
+        if term.is_not():
+            return negation(self._truth(encoding, term.arg(0)))
+        if not (term.is_le() or term.is_lt() or term.is_equals()):
+            raise Unsupported("a condition on indices is more than comparisons of them")
+        a, b = (self._term(encoding, x) for x in term.args())
+        return equal_to(a, b) if term.is_equals() else at_most(a, b) if term.is_le() else below(a, b)
 
     # -- back ----------------------------------------------------------------------------------------------
 

@@ -57,9 +57,15 @@ class Operator:
         """Whether it is the addition of integers modulo a power of two."""
         return self.reduction.operator.body is not None and self.reduction.operator.body.op == "bvadd"
 
+    @property
+    def unit(self) -> Expr | None:
+        """The constant that changes nothing."""
+        unit, operator = self.reduction.unit, self.reduction.operator
+        return None if unit is None else const(unit, operator.params[0].width)
+
     def is_unit(self, term: Expr) -> bool:
         """Whether a term is the constant that changes nothing."""
-        return term.is_const and self.reduction.unit is not None and term.value == self.reduction.unit
+        return term is self.unit
 
 
 @dataclass(frozen=True, eq=False)

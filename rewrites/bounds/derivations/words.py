@@ -163,7 +163,7 @@ class Words:
                     return self._primitive(function, operands, name, converted)
                 if word.width == 32 and inline(vta.narrow(word)) is term:  # a cut between two constants
                     return self._primitive(vta.narrow, (word,), name, converted)
-        for lemma in self.lemmas:
+        for lemma in (each for each in self.lemmas if each.defines):
             used = set(variables_of(term))
             leaves = dict(zip(lemma.left.args, (v for v in self.leaves if v in used), strict=False))
             if lemma.left.func is not None and inline(substitute(lemma.right, leaves), KEPT) is term:

@@ -279,7 +279,7 @@ class Words(Indices):
         elif function in _lemmas():
             r = _lemmas()[function]
         else:
-            for lemma in self.lemmas:
+            for lemma in (each for each in self.lemmas if each.defines):
                 bound = _matched(lemma, of)
                 if bound is not None:
                     self.used[lemma.name] = lemma

@@ -21,6 +21,7 @@ from chc.mapping.program.statements import distributable
 from chc.mapping.prove import prove
 from ila_lang import For, Function, Kernel, bv, const, mem, var
 from smt_encodings.claims import Status, Unsupported
+from smt_encodings.polynomials import expand
 from tests.chc.mapping.test_flow import flow
 from tests.chc.mapping.toy import mapping, model
 
@@ -58,15 +59,17 @@ def test_no_steps_are_found_for_what_is_not_equal(right: tuple[int, str, str]) -
 
 def test_sums_that_are_built_alike_are_told_by_their_symbols() -> None:
     _, s = symbols()
-    renamed = corresponding(form(s, 16, "q", "v"), form(s, 16, "b", "r"))
-    assert renamed == {s["q"]: s["b"], s["v"]: s["r"]}
-    for other in ((8, "b", "r"), (16, "b", "r", 1)):
-        assert corresponding(form(s, 16, "q", "v"), form(s, *other)) is None
+    one, two = form(s, 16, "q", "v"), form(s, 16, "b", "r")
+    assert next(corresponding(one, two, {s["n"]})) == {s["q"]: s["b"], s["v"]: s["r"]}
+    for other in (two, form(s, 8, "b", "r"), form(s, 16, "b", "r", 1)):
+        for renamed in corresponding(one, other, {s["n"]}):
+            assert expand(one.substitute(renamed)) == expand(other)
+            assert other is two or any(not to.is_symbol() for to in renamed.values()), "a last digit is a sum"
     twice = smt.Plus(smt.Times(smt.Int(16), s["q"], s["n"]), s["q"])
-    assert corresponding(twice, form(s, 16, "b", "r")) is None, "one symbol cannot stand for two"
+    assert not list(corresponding(twice, two)), "one symbol cannot stand for two"
     product = smt.Times(s["n"], s["v"])
-    one, two = (smt.Plus(s[x], product) for x in "nb")
-    assert corresponding(one, two) is None, "what both have in common has the symbol, too"
+    left, right = (smt.Plus(s[x], product) for x in "nb")
+    assert not list(corresponding(left, right)), "what both have in common has the symbol, too"
 
 
 def plane(slack: int = 0) -> tuple[list[FNode], FNode, list[FNode], dict[FNode, FNode]]:

@@ -1,0 +1,224 @@
+"""A dense layer on hardware that adds up 16 features at a time, where their number is any: the rest is padded.
+
+``y = x w``: x has ``m`` rows of ``k`` features, w has ``k`` rows and ``n`` columns.  The device holds each row in whole
+vectors of 16; a program puts zeros beyond the features that there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+from ila_lang import (
+    BOOL,
+    Expr,
+    Fragment,
+    Function,
+    Ila,
+    Kernel,
+    Machine,
+    Memory,
+    bv,
+    const,
+    ite,
+    mem,
+    run_fragment,
+    true,
+    var,
+)
+from ila_lang.mapping import Lemma, Reduction, TensorMapping
+
+M, N, K = (var(name, bv(32)) for name in ("m", "n", "k"))
+PARAMETERS = {"m": M, "n": N, "k": K}
+HOST_X, HOST_W, HOST_Y = var("x", mem(32, 8)), var("w", mem(32, 8)), var("y", mem(32, 32))
+LANES = const(16, 5)
+ZERO = const(0, 8)
+VECTORS = (K + 15) >> 4
+"""Vectors of 16 features in a row."""
+WIDE = VECTORS << 4
+"""Features in a row of the device."""
+
+Accumulate = Callable[[Expr, Expr, Expr], Expr]
+Body = Callable[[Kernel, Ila], None]
+Program = Callable[["Host"], None]
+
+multiply = Function("multiply", {"x": bv(8), "w": bv(8)}, bv(32), None)
+multiply.body = multiply.params[0].sext(32) * multiply.params[1].sext(32)
+
+
+def adds(total: Expr, x: Expr, w: Expr) -> Expr:
+    """Adds a product up, modulo 2^32."""
+    return total + multiply(x, w)
+
+
+def saturating(name: str = "mac") -> Function:
+    """Adds a product up, and stops at the limits of signed numbers: the order matters."""
+    mac = Function(name, {"acc": bv(32), "x": bv(8), "w": bv(8)}, bv(32), None)
+    acc, x, w = mac.params
+    exact = acc.sext(34) + (x.sext(34) * w.sext(34))
+    most, least = const((1 << 31) - 1, 34), const((1 << 34) - (1 << 31), 34)
+    mac.body = ite(most.slt(exact), most, ite(exact.slt(least), least, exact))[31:0]
+    return mac
+
+
+def in_order(accumulate: Accumulate) -> Body:
+    """Row after row, column after column; a sum goes over vectors, and over the lanes of each."""
+
+    def body(kernel: Kernel, ila: Ila) -> None:
+        s = ila.states
+        with kernel.loop("r", s["m"]) as r, kernel.loop("c", s["n"]) as c:
+            total = kernel.let("total", const(0, 32))
+            with kernel.loop("v", s["vectors"]) as v, kernel.loop("lane", LANES) as lane:
+                i = (v << 4) + lane.zext(32)
+                left = kernel.load("left", s["features"], r * (s["vectors"] << 4) + i)
+                right = kernel.load("right", s["weights"], i * s["n"] + c)
+                kernel.assign(total, accumulate(total, left, right))
+            kernel.store(s["results"], r * s["n"] + c, total)
+
+    return body
+
+
+def lanes_first(accumulate: Accumulate) -> Body:
+    """Sixteen sums one after the other, one for each lane."""
+
+    def body(kernel: Kernel, ila: Ila) -> None:
+        s = ila.states
+        with kernel.loop("r", s["m"]) as r, kernel.loop("c", s["n"]) as c:
+            total = kernel.let("total", const(0, 32))
+            with kernel.loop("lane", LANES) as lane, kernel.loop("v", s["vectors"]) as v:
+                i = (v << 4) + lane.zext(32)
+                left = kernel.load("left", s["features"], r * (s["vectors"] << 4) + i)
+                right = kernel.load("right", s["weights"], i * s["n"] + c)
+                kernel.assign(total, accumulate(total, left, right))
+            kernel.store(s["results"], r * s["n"] + c, total)
+
+    return body
+
+
+def device(body: Body) -> Ila:
+    """The accelerator: words of both operands are written one at a time, and results read."""
+    ila = Ila("vectors")
+    run, op = ila.input("run", BOOL), ila.input("op", 2)
+    at, data = ila.input("at", 32), ila.input("data", 8)
+    features, weights = ila.memory("features", 32, 8), ila.memory("weights", 32, 8)
+    results = ila.memory("results", 32, 32)
+    out = ila.state("out", 32)
+    ila.set_valid(run)
+    ila.instruction("feature").set_decode(op == 0).update(features, features.store(at, data))
+    ila.instruction("weight").set_decode(op == 1).update(weights, weights.store(at, data))
+    ila.instruction("read").set_decode(op == 2).update(out, results.load(at))
+    go = ila.instruction("go").set_decode(op == 3)
+    for name in ("m", "n", "vectors"):
+        go.update(ila.state(name, 32), ila.input(f"{name}_in", 32))
+    kernel = Kernel("dense_kernel")
+    body(kernel, ila)
+    go.start(kernel)
+    return ila
+
+
+class Host:
+    """Writes the host's program."""
+
+    def __init__(self, ila: Ila) -> None:
+        self.kernel, self.ila = Kernel("host"), ila
+
+    def feature(self, at: Expr, data: Expr) -> None:
+        """One feature."""
+        self.kernel.command("feature", run=true, op=const(0, 2), at=at, data=data)
+
+    def weights(self, rows: Expr = K) -> None:
+        """So many rows of the weights; beyond them the device has what it had."""
+        with self.kernel.loop("wi", rows) as i, self.kernel.loop("wj", N) as j:
+            data = HOST_W.load(i * N + j)
+            self.kernel.command("weight", run=true, op=const(1, 2), at=i * N + j, data=data)
+
+    def finish(self, vectors: Expr = VECTORS) -> None:
+        """Starts the device, and reads the results."""
+        self.kernel.command("go", run=true, op=const(3, 2), m_in=M, n_in=N, vectors_in=vectors)
+        with self.kernel.loop("yr", M) as r, self.kernel.loop("yc", N) as c:
+            self.kernel.command("read", run=true, op=const(2, 2), at=r * N + c)
+            self.kernel.store(HOST_Y, r * N + c, self.ila.states["out"])
+
+
+def ir(accumulate: Accumulate) -> Fragment:
+    """y = x w, with as many features as there are."""
+    ila = Ila("ir_dense")
+    run = ila.input("run", BOOL)
+    m, n, k = (ila.state(f"{name}_reg", 32) for name in PARAMETERS)
+    x, w, y = ila.memory("tensor_x", 32, 8), ila.memory("tensor_w", 32, 8), ila.memory("tensor_y", 32, 32)
+    kernel = Kernel("dense")
+    with kernel.loop("row", m) as r, kernel.loop("column", n) as c:
+        total = kernel.let("sum", const(0, 32))
+        with kernel.loop("i", k) as i:
+            left, right = kernel.load("left", x, r * k + i), kernel.load("right", w, i * n + c)
+            kernel.assign(total, accumulate(total, left, right))
+        kernel.store(y, r * n + c, total)
+    instruction = ila.instruction("go").set_decode(run)
+    for register, name in zip((m, n, k), PARAMETERS, strict=True):
+        instruction.update(register, ila.input(f"{name}_in", 32))
+    instruction.start(kernel)
+    ila.set_valid(run)
+    program = Kernel("ir_program")
+    program.command("go", run=true, **{f"{name}_in": size for name, size in PARAMETERS.items()})
+    return Fragment("ir_dense", ila, PARAMETERS, {}, program)
+
+
+def claim(
+    program: Program,
+    body: Body,
+    accumulate: Accumulate,
+    *,
+    lemmas: tuple[Lemma, ...] = (),
+    abstract: frozenset[str] = frozenset(),
+    sums: tuple[Reduction, ...] = (),
+) -> TensorMapping:
+    """The claim that a program computes y = x w, for every number of features; the IR adds up by ``accumulate``."""
+    host = Host(device(body))
+    program(host)
+    tensors = {tensor.name: tensor for tensor in (HOST_X, HOST_W, HOST_Y)}
+    return TensorMapping(
+        name="padded_dense",
+        ir=ir(accumulate),
+        device=Fragment("padded_dense", host.ila, PARAMETERS, tensors, host.kernel),
+        parameters=PARAMETERS,
+        domain=tuple((f"1 <= {n} <= 1024", (const(1, 32) <= v) & (v <= 1024)) for n, v in PARAMETERS.items()),
+        rows=M,
+        columns=N,
+        inputs=(("x", "tensor_x"), ("w", "tensor_w")),
+        output=("y", "tensor_y"),
+        lemmas=lemmas,
+        abstract=abstract,
+        sizes_of=lambda m, n, k: {"m": m, "n": n, "k": k},
+        sums=sums,
+        statement="the padded program computes a dense layer",
+        shape_names=("m", "n", "k"),
+        sample_shapes=((1, 1, 1), (2, 3, 5), (3, 2, 16), (2, 2, 17), (3, 1, 31), (1, 4, 33), (2, 3, 40), (4, 2, 48)),
+        shape_parameters=frozenset(PARAMETERS),
+    )
+
+
+def differs(mapping: TensorMapping, sizes: dict[str, int], rounds: int = 3) -> bool:
+    """Whether concrete runs from random state show two different results."""
+    random = Random(1)
+
+    def noise(bits: int) -> Memory:
+        return Memory(contents={x: random.randrange(1 << bits) for x in range(1200)})
+
+    for _ in range(rounds):
+        inputs = [noise(8) for _ in mapping.inputs]
+        results = []
+        for side, names, output in zip(
+            (mapping.device, mapping.ir), zip(*mapping.inputs, strict=True), mapping.output, strict=True
+        ):
+            machine = Machine(side.ila)
+            for memory in machine.memories.values():
+                memory.update(noise(8))
+            memories = {name: noise(8) for name in side.tensors}
+            for name, words in zip(names, inputs, strict=True):
+                (memories if name in memories else machine.memories)[name].update(words)
+            run_fragment(side, sizes, memories, machine)
+            final = (memories if output in memories else machine.memories)[output]
+            results.append([final[x] for x in range(sizes["m"] * sizes["n"])])
+        if results[0] != results[1]:
+            return True
+    return False
