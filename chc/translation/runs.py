@@ -200,7 +200,7 @@ class Runs:
         first = inputs.at[1:] if len(inputs.at) == 3 and inputs.at[0] == MEMORY else (0, 0)
         for b in sorted({first[0], *self._all_blocks(inputs)}):
             evaluation = self._here(inputs, b, 0)
-            if not evaluation.truth(self.source.memory.alive(self._cell[0])):
+            if b < 0 or not evaluation.truth(self.source.memory.alive(self._cell[0])):  # below 0 are those made since
                 continue
             for name, words in _LEFT.items():
                 before, still = (

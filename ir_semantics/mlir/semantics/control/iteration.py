@@ -90,6 +90,8 @@ class Iteration:
     _accesses: Accesses = field(default_factory=Accesses)
     _unwritten: dict[Buffer, None] = field(default_factory=dict)
     _provisos: dict[Term, Proviso] = field(default_factory=dict)
+    _is_stated: bool = False
+    """Whether it is stated what memory the loop must not write; it reads no other from then on."""
 
     def results(self, body: Body) -> list[MeaningOfValue]:
         """What is carried after the loop; memory and requirements of the scope are those after it."""
@@ -287,10 +289,14 @@ class Iteration:
         readers = [at.of[0]] if at.of else [b for b, _ in reads if b.kind == at.kind and b.block is at.block]
         if not readers and any(b.kind == at.kind for b, _ in self._accesses.writes):
             raise self.call.fail("a loop that reads memory in this way has no meaning here")
-        self._unwritten |= dict.fromkeys(map(_root, readers))
+        roots = dict.fromkeys(map(_root, readers))
+        if self._is_stated and not roots.keys() <= self._unwritten.keys():  # a later read makes steps of its own
+            raise self.call.fail("a loop that reads and writes memory by way of several views has no meaning here")
+        self._unwritten |= roots
 
     def _require_apart(self) -> None:
         """States that what is read and what is written are apart, or elements of both are the same ones at a time."""
+        self._is_stated = True
         for a in self._unwritten:
             writes = [(b, at) for b, at in self._accesses.writes if b.kind == a.kind]
             for b in dict.fromkeys(_root(b) for b, _ in writes):
