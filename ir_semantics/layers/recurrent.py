@@ -2,7 +2,8 @@
 
 The meaning is one kernel.  At every timestep each feature has, for every gate, a fold over the features of the input
 and one over those of the hidden state, both finished by :attr:`RecurrentCell.project`; the cell combines them with its
-own state.  Layers begin with a hidden state of zeros: at the first timestep there is no fold over it.
+own state.  Layers begin with a hidden state of zeros, and at the first timestep there is no fold over it; or with given
+states, over which there is one.
 """
 
 from __future__ import annotations
@@ -47,13 +48,14 @@ class RecurrentCell:
     parameters: Mapping[str, int] = field(default_factory=dict)
 
 
-def recurrent_ir(cell: RecurrentCell) -> Ila:
+def recurrent_ir(cell: RecurrentCell, *, given: bool = False) -> Ila:
     """The tensor IR as an ILA with one instruction, named as the cell.
 
     Inputs: ``func_run``, ``func_id``, the extents ``rows`` (timesteps), ``input_features`` and ``features`` (32 bits
     each) and the cell's parameters, all with the suffix ``_in``.  Memories, row-major: ``tensor_in`` [T, I], for the
     input ``tensor_weights`` [G*H, I] and ``tensor_bias`` [G*H], for the hidden state ``tensor_hidden_weights`` [G*H, H]
-    and ``tensor_hidden_bias`` [G*H], ``tensor_state`` and ``tensor_out`` [T, H].
+    and ``tensor_hidden_bias`` [G*H], ``tensor_state`` and ``tensor_out`` [T, H].  The first states are zeros, or, if
+    ``given``, lie in ``tensor_first_out`` and ``tensor_first_state`` [H].
     """
     k = Kernel(cell.name, f"a layer of {cell.name} cells over row-major tensors")
     widths = {"rows": 32, "input_features": 32, "features": 32, **cell.parameters}
@@ -69,11 +71,18 @@ def recurrent_ir(cell: RecurrentCell) -> Ila:
             ("hidden_bias", "their biases"),
             ("state", "the cells' states by timestep"),
             ("out", "output"),
+            *((("first_state", "the cells' states before"), ("first_out", "the output before")) if given else ()),
         )
     }
     depth, width = s["input_features"], s["features"]
     zero = const(0, bits(cell.step.result))
     with k.loop("row", s["rows"]) as t, k.loop("feature", width) as feature:
+
+        def before(kept: str) -> list[tuple[str, Expr, Expr, Expr]]:
+            """Where the row lies that was kept before this timestep: a word for names, when, memory, first place."""
+            later = ("", t != 0, memories[kept], (t - 1) * width)
+            return [("first_", t == 0, memories[f"first_{kept}"], const(0, 32)), later] if given else [later]
+
         pairs = []
         for number, gate in enumerate(cell.gates):
             place = width * number + feature
@@ -84,18 +93,28 @@ def recurrent_ir(cell: RecurrentCell) -> Ila:
             bias = k.load(f"{gate}_bias", memories["bias"], place)
             projected = k.let(f"{gate}_input", cell.project(acc, bias, *(s[n] for n in cell.inputs)))
             again = k.let(f"{gate}_hidden_acc", zero)
-            with k.when(f"{gate}_later", t != 0), k.loop(f"{gate}_width", width) as j:
-                weight = k.load(f"{gate}_hidden_weight", memories["hidden_weights"], place * width + j)
-                element = k.load(f"{gate}_h", memories["out"], (t - 1) * width + j)
-                k.assign(again, cell.step(again, weight, element))
+            if given:
+                with k.loop(f"{gate}_width", width) as j:
+                    weight = k.load(f"{gate}_hidden_weight", memories["hidden_weights"], place * width + j)
+                    element = k.let(f"{gate}_before", const(0, bits(cell.step.params[2].sort)))
+                    with k.when(f"{gate}_first", t == 0):
+                        k.assign(element, k.load(f"{gate}_first_h", memories["first_out"], j))
+                    with k.when(f"{gate}_later", t != 0):
+                        k.assign(element, k.load(f"{gate}_h", memories["out"], (t - 1) * width + j))
+                    k.assign(again, cell.step(again, weight, element))
+            else:
+                with k.when(f"{gate}_later", t != 0), k.loop(f"{gate}_width", width) as j:
+                    weight = k.load(f"{gate}_hidden_weight", memories["hidden_weights"], place * width + j)
+                    element = k.load(f"{gate}_h", memories["out"], (t - 1) * width + j)
+                    k.assign(again, cell.step(again, weight, element))
             bias = k.load(f"{gate}_hidden_bias", memories["hidden_bias"], place)
             pairs.append((projected, cell.project(again, bias, *(s[n] for n in cell.hidden))))
         state = k.let("state", const(0, bits(cell.project.result)))
         if cell.keeps:
-            with k.when("state_later", t != 0):
-                kept = memories["state" if cell.keeps == "state" else "out"]
-                code = k.load("state_code", kept, (t - 1) * width + feature)
-                k.assign(state, cell.widen(code, s[cell.state]))
+            for first, condition, memory, begin in before("state" if cell.keeps == "state" else "out"):
+                with k.when(f"state_{first or 'later'}", condition):
+                    code = k.load(f"state_{first}code", memory, begin + feature)
+                    k.assign(state, cell.widen(code, s[cell.state]))
         new, output = cell.combine(pairs, state)
         if cell.keeps == "state":
             k.store(memories["state"], t * width + feature, cell.narrow(new, s[cell.state]))

@@ -234,7 +234,7 @@ def odd_timesteps() -> Finding:
         counterexample=f"{count} timesteps, {_count(setup)}; and 1 timestep, which never ends in the published ILA",
         holds="no difference in 200 random programs with even numbers of timesteps (no proof)",
         more="Hardware's last pair reads a row beyond the matrix, so neither result is the pooling of an odd "
-        "number of rows. The proofs of the pooling mappings ask for an even number.",
+        "number of rows. The pooling mappings leave the last row out.",
         evidence=(
             *_evidence(setup, other, 'reduce_odd="recorded"'),
             "With 1 timestep the program for the published ILA ends with the message:",

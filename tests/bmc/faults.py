@@ -11,7 +11,7 @@ from accel_models.flexasr.numerics import adpfloat_max
 from accel_models.flexasr.options import FlexAsrOptions
 from ila_lang import Expr, Fragment, Function, Ila, Kernel, bv, concat, const, free_variables, ite, substitute
 from ila_lang.language.kernel import Command, For, Statement, Store
-from ila_lang.mapping import SizeError, TensorMapping
+from ila_lang.mapping import TensorMapping
 from rewrites.mappings.flexasr import pooling as rewrite
 from tests.bmc.mutation import mutate, mutate_statements
 
@@ -265,7 +265,8 @@ def unit_not_started(p: Parts) -> None:
 
 def _unit(p: Parts, **fields: Expr | int) -> None:
     plain: dict[str, Expr | int] = {
-        "is_valid": 1, "mode": 0, "num_vector_1": rewrite.NV[7:0], "num_timestep_1": rewrite.T[15:0],
+        "is_valid": 1, "mode": 0, "memory_index_1": rewrite.ENTRY[2:0], "num_vector_1": rewrite.NV[7:0],
+        "num_timestep_1": rewrite.T[15:0],
     }  # fmt: skip
     word = UNIT_WORD.pack_expr(**(plain | fields))
     mutate_statements(p.device, command("configure LayerReduce"), with_input("data_in", lambda _: word))
@@ -297,18 +298,28 @@ def unit_names_an_unset_manager_entry(p: Parts) -> None:
 
 
 @fault
+def unit_names_the_next_manager_entry(p: Parts) -> None:
+    _unit(p, memory_index_1=(rewrite.ENTRY + 1)[2:0])
+
+
+@fault
+def unit_names_only_even_manager_entries(p: Parts) -> None:
+    _unit(p, memory_index_1=(rewrite.ENTRY & 2)[2:0])
+
+
+@fault
 def loads_start_one_row_late(p: Parts) -> None:
     loop = p.device.program.body[-1]
     assert isinstance(loop, For)
     u = loop.counter
-    mutate_statements(p.device, command("load result"), with_input("addr_in", lambda a: substitute(a, {u: u + 1})))
+    mutate_statements(p.device, command("load y"), with_input("addr_in", lambda a: substitute(a, {u: u + 1})))
 
 
 @fault
 def stores_ignore_the_base(p: Parts) -> None:
     mutate_statements(
         p.device,
-        command("store tensor"),
+        command("store x"),
         with_input("addr_in", lambda a: substitute(a, {rewrite.BASE: const(0, 32)})),
     )
 
@@ -322,7 +333,7 @@ def host_reads_columns_in_reverse(p: Parts) -> None:
     v = inner.counter
     mutate_statements(
         p.device,
-        command("store tensor"),
+        command("store x"),
         with_input("data_in", lambda d: substitute(d, {v: rewrite.NV - 1 - v})),
     )
 
@@ -363,23 +374,30 @@ def odd_rows_admitted() -> TensorMapping:
     rows = (rewrite.T + 1) >> 1
     mutate_statements(
         parts.device,
-        lambda s: isinstance(s, For) and s.counter.name == "u",
+        lambda s: isinstance(s, For) and s.counter.name == "load_t",
         lambda s: [For(s.counter, rows, s.body)] if isinstance(s, For) else [],
     )
-    plain = rewrite.pooling_mapping("max")
-    domain = tuple(d for d in plain.domain if d[0] != "T is a multiple of 2")
-    assert len(domain) == len(plain.domain) - 1
-
-    def sizes_of(rows: int, columns: int) -> dict[str, int]:
-        if columns % 16 or not 2 <= rows <= 65534:
-            raise SizeError(f"no shape {rows}x{columns}")
-        return {"T": rows, "nv": columns // 16, "base": 0}
-
-    return replace(
-        plain, name="odd rows", device=parts.device, ir=parts.ir, domain=domain, rows=rows, sizes_of=sizes_of
-    )
+    plain = rewrite.pooling_mapping("max", odd=True)
+    cell = ((plain.cell[0][0], rows), *plain.cell[1:])
+    return replace(plain, name="odd rows", device=parts.device, ir=parts.ir, rows=rows, cell=cell)
 
 
+def odd_rows_without_the_last(options: FlexAsrOptions, rows: Expr) -> TensorMapping:
+    """The unit pools another number of rows than there are."""
+    parts = Parts()
+    parts.ila = _build.__wrapped__(options)
+    parts.device = rewrite.pooling_fragment("max", parts.ila)
+    _unit(parts, num_timestep_1=rows[15:0])
+    return replace(rewrite.pooling_mapping("max", odd=True), name="odd rows", device=parts.device)
+
+
+RECORDED = FlexAsrOptions(reduce_odd="recorded")
+FAULTS["odd_rows_pooled_two_less"] = lambda: odd_rows_without_the_last(FlexAsrOptions(), rewrite.T - 2)
+FAULTS["odd_rows_pooled_three_less_as_recorded"] = lambda: odd_rows_without_the_last(RECORDED, rewrite.T - 3)
+FAULTS["odd_rows_pooled_once_more"] = lambda: odd_rows_without_the_last(FlexAsrOptions(), const(1, 32))
+FAULTS["odd_rows_as_mean"] = lambda: replace(
+    rewrite.pooling_mapping("max", odd=True), device=rewrite.pooling_fragment("mean", Parts().ila)
+)
 FAULTS["odd_rows_admitted"] = odd_rows_admitted
 
 

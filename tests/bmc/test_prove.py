@@ -60,9 +60,11 @@ def test_all_cells_stand_in_one_script() -> None:
 
 
 def test_another_base() -> None:
-    verdict = prove(pooling_mapping("max"), {"T": 18, "nv": 3, "base": 1000}, discharger=Discharger(second=False))
+    verdict = prove(
+        pooling_mapping("max"), {"T": 18, "nv": 3, "base": 1000, "entry": 3}, discharger=Discharger(second=False)
+    )
     assert verdict.status is Status.PROVED
-    assert verdict.claim.size_domain == "T = 18, nv = 3, base = 1000 only"
+    assert verdict.claim.size_domain == "T = 18, nv = 3, base = 1000, entry = 3 only"
 
 
 def test_arrays() -> None:
@@ -80,7 +82,7 @@ def test_shape_errors_come_through() -> None:
         mapping.sizes_of(3, 16)
     assert str(ours.value) == str(theirs.value)
     with pytest.raises(SizeError, match="T is a multiple of 2"):
-        prove(mapping, {"T": 3, "nv": 1, "base": 0})
+        prove(mapping, {"T": 3, "nv": 1, "base": 0, "entry": 0})
     with pytest.raises(ValueError, match="data must be"):
         prove(mapping, (2, 16), data="guess")  # type: ignore[arg-type]
 
@@ -155,7 +157,7 @@ def test_both_printers_say_the_same(left: Expr, right: Expr) -> None:
 
 
 def test_unrolled_terms_of_both_sides_share_inputs() -> None:
-    unrolled = unroll_mapping(pooling_mapping("max"), {"T": 2, "nv": 1, "base": 0})
+    unrolled = unroll_mapping(pooling_mapping("max"), {"T": 2, "nv": 1, "base": 0, "entry": 0})
     for number, (left, right) in enumerate(unrolled.pairs):
         assert {plain(name) for name in il.free_variables(left)} == {f"x_{number}", f"x_{number + 16}"}
         assert set(il.free_variables(right)) == set(il.free_variables(left))

@@ -177,7 +177,7 @@ def other_counterexample(**parts: Any) -> Callable[[str], str]:
         (lambda t: "{", "Expecting property name"),
         (other_counterexample(initial=[]), "it does not replay"),
         (other_counterexample(device=1), "it does not replay"),
-        (other_counterexample(sizes={"T": 1, "nv": 1, "base": 0}), "it does not replay"),
+        (other_counterexample(sizes={"T": 1, "nv": 1, "base": 0, "entry": 0}), "it does not replay"),
         (other_counterexample(sizes={}), "it does not replay"),
         (other_counterexample(shown=["0x01", "0x02"]), "it does not replay"),
         (other_counterexample(row="0"), "row of a counterexample must have its form, not '0'"),
@@ -198,7 +198,7 @@ def test_a_tampered_counterexample_is_reported_and_found_again(
 
 def test_a_stored_counterexample_outside_the_domain_is_refused(asked: Callable[[], int], tmp_path: Path) -> None:
     mapping = selection_mapping()
-    inside = search_at(mapping, {"T": 2, "nv": 1, "base": 0})
+    inside = search_at(mapping, {"T": 2, "nv": 1, "base": 0, "entry": 0})
     assert inside is not None
     outside = replace(inside, sizes={**inside.sizes, "base": 65537})
     assert replays(mapping, outside) and not mapping.holds(outside.sizes)

@@ -31,6 +31,7 @@ from ila_lang import (
     free_variables,
     ite,
     mem,
+    postorder,
     substitute,
     true,
 )
@@ -294,6 +295,8 @@ class _Builder:
                 self.block(loop.body, known, scope)
         elif condition is not None:
             self._when(loop, condition, known, scope)
+        elif (chooses := self._chosen_by(extent)) is not None:
+            raise _Unroll(chooses)
         elif extent.is_const and extent.value <= MOST_COPIES:
             saved, before = self._save(), dict(known)
             self.literal[counter] = extent.value
@@ -315,6 +318,11 @@ class _Builder:
                 self.literal.pop(counter, None)
         else:
             self._repeat(loop, extent, known, scope)
+
+    def _chosen_by(self, extent: Expr) -> Expr | None:
+        """A counter of an open loop with a literal extent that chooses between extents."""
+        tests = [node.args[0] for node in postorder([extent]) if node.op == "ite"]
+        return next((c for c in self.literal if c.name in free_variables(*tests)), None)
 
     def _written(self, loop: For, term: Expr) -> set[Expr]:
         """The memories that a loop writes, of those that a term reads; what its commands write is not known yet."""

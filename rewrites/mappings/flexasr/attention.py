@@ -20,28 +20,54 @@ from ila_lang.mapping import SizeError, TensorMapping
 from ir_semantics.layers.attention import ATTENTION_CODE, AttentionOperator, attention_ir
 from ir_semantics.layers.layer import call
 
-from .buffers import BASE, HOST_X, HOST_Y, LANE, NV, VECTOR, T, UnitProgram, matrix_domain, matrix_within
+from .buffers import (
+    BASE,
+    ENTRY,
+    ENTRY_TEXT,
+    HOST_X,
+    HOST_Y,
+    LANE,
+    NV,
+    VECTOR,
+    T,
+    UnitProgram,
+    matrix_domain,
+    matrix_within,
+)
 from .linear import multiply_add
 from .mapping import ASSUMPTIONS, flexasr_mapping
 
 MOST_TIMESTEPS = 1024
 """Of more, scores overwrite each other: the unit numbers vectors of four scores with 8 bits."""
 BASE_QUERY, BASE_SCORES = var("base_query", bv(32)), var("base_scores", bv(32))
+ENTRY_QUERY = var("entry_query", bv(32))
 BIASES = {n: var(n, bv(32)) for n in ("bias_x", "bias_query", "bias_weights", "bias_y")}
 """AdaptivFloat biases: of x, of the query, of the softmax weights, and of the result."""
-PARAMETERS = {"T": T, "nv": NV, "base": BASE, "base_query": BASE_QUERY, "base_scores": BASE_SCORES, **BIASES}
+PARAMETERS = {
+    "T": T,
+    "nv": NV,
+    "base": BASE,
+    "entry": ENTRY,
+    "base_query": BASE_QUERY,
+    "entry_query": ENTRY_QUERY,
+    "base_scores": BASE_SCORES,
+    **BIASES,
+}
 PARAMETER_TEXTS = {
     "T": "timesteps, padded to a multiple of 16 rows",
     "nv": "vectors of 16 columns",
     "base": "first vector of x in the large buffer",
+    "entry": ENTRY_TEXT,
     "base_query": "first vector of the query, then of the result, in the small buffer",
+    "entry_query": "entry of the small buffer's manager for the query and the result",
     "base_scores": "first vector of the scores in the small buffer",
     "bias_x": "AdaptivFloat bias of x",
     "bias_query": "AdaptivFloat bias of the query",
     "bias_weights": "AdaptivFloat bias of the softmax weights",
     "bias_y": "AdaptivFloat bias of the result",
 }
-ROWS = ((T + 15) >> 4) << 4
+ROWS, SCORES = ((T + 15) >> 4) << 4, ((T + 15) >> 4) << 2
+"""Rows with those of padding, and vectors of their scores."""
 DOMAIN = (
     ("1 <= T <= 1024", (const(1, 32) <= T) & (T <= MOST_TIMESTEPS)),
     *matrix_domain(T, "T")[1:],
@@ -49,11 +75,13 @@ DOMAIN = (
         "base_query <= 1023 and base_scores <= 1023",
         (BASE_QUERY <= SMALL_VECTORS - 1) & (BASE_SCORES <= SMALL_VECTORS - 1),
     ),
-    ("base_query + nv <= base_scores", BASE_QUERY + NV <= BASE_SCORES),
     (
-        f"base_scores + 4*ceil(T/16) <= {SMALL_VECTORS} vectors",
-        BASE_SCORES + (((T + 15) >> 4) << 2) <= SMALL_VECTORS,
+        "base_query + nv <= base_scores or base_scores + 4*ceil(T/16) <= base_query",
+        (BASE_QUERY + NV <= BASE_SCORES) | (BASE_SCORES + SCORES <= BASE_QUERY),
     ),
+    (f"base_query + nv <= {SMALL_VECTORS} vectors", BASE_QUERY + NV <= SMALL_VECTORS),
+    (f"base_scores + 4*ceil(T/16) <= {SMALL_VECTORS} vectors", BASE_SCORES + SCORES <= SMALL_VECTORS),
+    (f"entry_query <= {SOFTMAX - 1}", ENTRY_QUERY <= SOFTMAX - 1),
     *((f"{n} <= 7", v <= 7) for n, v in BIASES.items()),
 )
 HOST_QUERY = var("host_query", mem(32, 8))
@@ -113,15 +141,23 @@ def ir_fragment() -> Fragment:
     return call("ir_attention", "attention", ATTENTION_CODE, attention_ir(OPERATOR), PARAMETERS, operands)
 
 
+def small_entries() -> dict[int, Expr]:
+    """Where rows of the small buffer begin: the query at its entry, the scores at theirs."""
+    query = {i: ite(const(i, 32) == ENTRY_QUERY, BASE_QUERY, const(0, 32)) for i in range(SOFTMAX)}
+    return {**query, SOFTMAX: BASE_SCORES}
+
+
 def attention_fragment(ila: Ila) -> Fragment:
     """The FlexASR program: configure, store, start, load."""
     program = Kernel("flexasr_attention")
-    host = UnitProgram(program, ila)
+    host = UnitProgram(program, ila, ENTRY)
     host.large_manager()
-    host.small_manager({0: BASE_QUERY, SOFTMAX: BASE_SCORES})
+    host.small_manager(small_entries())
     host.unit(
         "Attention",
         Region.ATTENTION,
+        memory_index_1=ENTRY[2:0],
+        memory_index_2=ENTRY_QUERY[2:0],
         num_vector_1=NV[7:0],
         num_timestep_1=T[15:0],
         adpbias_1=BIASES["bias_x"][2:0],
@@ -174,5 +210,5 @@ def sizes_of(rows: int, columns: int) -> dict[str, int]:
     vectors = matrix_within(where, rows, columns)
     if rows > MOST_TIMESTEPS:
         raise SizeError(f"Rows of {where} must be at most {MOST_TIMESTEPS}, not {rows}; shorten the sequence")
-    sizes = {"T": rows, "nv": vectors, "base": 0, "base_query": 0, "base_scores": vectors}
+    sizes = {"T": rows, "nv": vectors, "base": 0, "entry": 0, "base_query": 0, "entry_query": 0, "base_scores": vectors}
     return sizes | dict.fromkeys(BIASES, 0) | {"bias_weights": 3}

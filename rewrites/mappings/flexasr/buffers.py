@@ -1,6 +1,6 @@
 """What FlexASR's programs for the units of the global buffer have in common, with sizes left open.
 
-A matrix of T timesteps and nv vectors of 16 features lies in the large buffer at entry 0 of its manager; rows of nv
+A matrix of T timesteps and nv vectors of 16 features lies in the large buffer, at any entry of its manager; rows of nv
 vectors lie in the small buffer.  Layouts and register contents are those of the published drivers.
 """
 
@@ -18,11 +18,15 @@ from accel_models.flexasr.layout import (
     small_axi_address,
     vector_address,
 )
-from ila_lang import Expr, Ila, Kernel, bv, const, false, load_bytes, mem, true, var
+from ila_lang import Expr, Ila, Kernel, bv, const, false, ite, load_bytes, mem, true, var
 from ila_lang.mapping import SizeError
 
 T, NV, BASE = var("T", bv(32)), var("nv", bv(32)), var("base", bv(32))
 """Timesteps and vectors of the matrix, and where it begins in the large buffer."""
+ENTRY = var("entry", bv(32))
+"""The entry of the large buffer's manager that holds the matrix; units know it as a memory index."""
+FIRST_ENTRY = const(0, 32)
+ENTRY_TEXT = "entry of the large buffer's manager for the data"
 HOST_X, HOST_Y = var("host_x", mem(32, 8)), var("host_y", mem(32, 8))
 VECTOR, LANE = var("cell_vector", bv(32)), var("cell_lane", bv(32))
 """Coordinates of an output element's column: vector and lane."""
@@ -30,10 +34,11 @@ VECTOR, LANE = var("cell_vector", bv(32)), var("cell_lane", bv(32))
 
 @dataclass
 class UnitProgram:
-    """Appends the commands of a host program to ``program``."""
+    """Appends the commands of a host program to ``program``; the matrix is that of an entry of the manager."""
 
     program: Kernel
     ila: Ila
+    entry: Expr = FIRST_ENTRY
 
     def write(self, note: str, address: Expr | int, data: Expr | int) -> None:
         """One command that writes a word of 128 bits."""
@@ -41,9 +46,13 @@ class UnitProgram:
         data = const(data, 128) if isinstance(data, int) else data
         self.program.command(note, if_axi_wr=true, if_axi_rd=false, addr_in=address, data_in=data)
 
-    def large_manager(self) -> None:
-        """Entry 0 of the large buffer's manager: the matrix."""
-        word = LARGE_MANAGER_WORD.pack_expr(num_vector_0=NV[7:0], base_large_0=BASE[15:0])
+    def large_manager(self, others: Expr | None = None) -> None:
+        """The large buffer's manager: the matrix at its entry; the others have no vectors, or so many, at address 0."""
+        none = const(0, 8) if others is None else others[7:0]
+        word = LARGE_MANAGER_WORD.pack_expr(
+            **{f"num_vector_{i}": ite(self.entry == i, NV[7:0], none) for i in range(4)},
+            **{f"base_large_{i}": ite(self.entry == i, BASE[15:0], const(0, 16)) for i in range(4)},
+        )
         self.write("configure manager", register_address(Region.MANAGERS, 1), word)
 
     def small_manager(self, bases: dict[int, Expr]) -> None:
@@ -61,7 +70,12 @@ class UnitProgram:
 
     def pool(self, mode: int, rows: Expr) -> None:
         """Configures LayerReduce for the first ``rows`` timesteps of the matrix, and starts it."""
-        fields: dict[str, Expr | int] = {"mode": mode, "num_vector_1": NV[7:0], "num_timestep_1": rows[15:0]}
+        fields: dict[str, Expr | int] = {
+            "mode": mode,
+            "memory_index_1": self.entry[2:0],
+            "num_vector_1": NV[7:0],
+            "num_timestep_1": rows[15:0],
+        }
         self.unit("LayerReduce", Region.LAYER_REDUCE, **fields)
         self.start("LayerReduce", Start.LAYER_REDUCE)
 
@@ -117,6 +131,7 @@ def matrix_domain(rows: Expr, name: str, least: int = 1) -> tuple[tuple[str, Exp
         (f"{least} <= {name} <= 65535", (const(least, 32) <= rows) & (rows <= 65535)),
         ("1 <= nv <= 255", (const(1, 32) <= NV) & (NV <= 255)),
         ("base <= 65535", BASE <= 65535),
+        ("entry <= 3", ENTRY <= 3),
         (f"base + 16*ceil({name}/16)*nv <= 65536 vectors", BASE + (((rows + 15) >> 4) * NV) * 16 <= 65536),
     )
 

@@ -26,7 +26,7 @@ from ir_semantics.layers.copying import COPY_CODE, copy_ir
 from ir_semantics.layers.layer import call
 from ir_semantics.layers.pooling import POOL_CODES, tensor_ir
 
-from .buffers import BASE, HOST_X, HOST_Y, NV, T, UnitProgram, matrix_domain, matrix_within
+from .buffers import BASE, ENTRY, HOST_X, HOST_Y, NV, T, UnitProgram, matrix_domain, matrix_within
 from .mapping import flexasr_mapping
 from .pooling import CELL_COLUMN, KINDS, PARAMETER_TEXTS, PARAMETERS, pooling_lemma
 
@@ -50,7 +50,7 @@ def chain_sizes(steps: int, rows: int, columns: int) -> dict[str, int]:
             f"Rows of {where} must be a positive multiple of {1 << steps}, not {rows}; pad the tensor, or pool fewer "
             "times"
         )
-    return {"T": rows, "nv": matrix_within(where, rows, columns), "base": 0}
+    return {"T": rows, "nv": matrix_within(where, rows, columns), "base": 0, "entry": 0}
 
 
 def chain_model(kind: str, steps: int) -> Ila:
@@ -94,7 +94,7 @@ def chain_fragment(kind: str, steps: int, ila: Ila, *, reloaded: bool = False) -
     With ``reloaded`` the host loads every intermediate result and stores it again at the same place.
     """
     program = Kernel(f"flexasr_{kind}pool_{steps}_times{'_reloaded' if reloaded else ''}")
-    host = UnitProgram(program, ila)
+    host = UnitProgram(program, ila, ENTRY)
     host.store_matrix(T)
     host.large_manager()
     for number in range(steps):
@@ -153,7 +153,7 @@ def reload_mapping(what: str = "matrix", options: FlexAsrOptions | None = None) 
     """
     part = _PARTS[what]
     program = Kernel(part.name)
-    host = UnitProgram(program, flexasr(options))
+    host = UnitProgram(program, flexasr(options), ENTRY)
     if part.place is None:
         host.store_matrix(T)
     else:
@@ -192,7 +192,7 @@ def reload_mapping(what: str = "matrix", options: FlexAsrOptions | None = None) 
 def matrix_sizes(rows: int, columns: int) -> dict[str, int]:
     """Sizes for a matrix of ``rows`` x ``columns``, stored at base 0; raises SizeError where it does not fit."""
     where = f"shape {rows}x{columns} of a matrix in FlexASR's large buffer"
-    return {"T": rows, "nv": matrix_within(where, rows, columns), "base": 0}
+    return {"T": rows, "nv": matrix_within(where, rows, columns), "base": 0, "entry": 0}
 
 
 def rest_sizes(rows: int, columns: int) -> dict[str, int]:

@@ -77,6 +77,16 @@ RECURRENT: Final = {
 }
 """Recurrent layers, by kind."""
 
+RECURRENT_FROM: Final = {
+    kind: MappingClaim(
+        f"{claim.name}_from",
+        claim.summary.replace("a state of zeros", "given states"),
+        partial(recurrent_mapping, kind, given=True),
+    )
+    for kind, claim in RECURRENT.items()
+}
+"""Those from given states, by kind."""
+
 LAYER_NORM: Final = MappingClaim(
     "flexasr_layernorm", "layer normalisation of each timestep, on FlexASR's LayerNorm", layer_norm_mapping
 )
@@ -87,6 +97,14 @@ ATTENTION: Final = MappingClaim(
 
 CLAIMS: Final = (
     *POOLS.values(),
+    *(
+        MappingClaim(
+            f"{claim.name}_odd",
+            f"{claim.summary}, of an odd number of rows without the last one",
+            partial(pooling_mapping, kind, odd=True),
+        )
+        for kind, claim in POOLS.items()
+    ),
     *CHAINS.values(),
     *FLOAT_POOLS.values(),
     MappingClaim(
@@ -103,6 +121,7 @@ CLAIMS: Final = (
     ),
     *LINEAR.values(),
     *RECURRENT.values(),
+    *RECURRENT_FROM.values(),
     MappingClaim("flexasr_zeropad", "rows of zeros after a tensor, on FlexASR's ZeroPadding", padding_mapping),
     LAYER_NORM,
     ATTENTION,

@@ -18,17 +18,39 @@ from ila_lang.mapping import TensorMapping
 from ir_semantics.layers.layer import call
 from ir_semantics.layers.normalisation import NORM_CODE, NormOperator, layer_norm_ir
 
-from .buffers import BASE, HOST_X, HOST_Y, LANE, NV, VECTOR, T, UnitProgram, matrix_domain, matrix_within
+from .buffers import (
+    BASE,
+    ENTRY,
+    ENTRY_TEXT,
+    HOST_X,
+    HOST_Y,
+    LANE,
+    NV,
+    VECTOR,
+    T,
+    UnitProgram,
+    matrix_domain,
+    matrix_within,
+)
 from .mapping import ASSUMPTIONS, flexasr_mapping
 
 BASE_GAMMA, BASE_BETA = var("base_gamma", bv(32)), var("base_beta", bv(32))
 BIASES = {n: var(n, bv(32)) for n in ("bias_x", "bias_beta", "bias_gamma")}
 """AdaptivFloat biases: of x and the result, of beta, and of gamma."""
-PARAMETERS = {"T": T, "nv": NV, "base": BASE, "base_gamma": BASE_GAMMA, "base_beta": BASE_BETA, **BIASES}
+PARAMETERS = {
+    "T": T,
+    "nv": NV,
+    "base": BASE,
+    "entry": ENTRY,
+    "base_gamma": BASE_GAMMA,
+    "base_beta": BASE_BETA,
+    **BIASES,
+}
 PARAMETER_TEXTS = {
     "T": "rows",
     "nv": "vectors of 16 columns",
     "base": "first vector of the data in the large buffer",
+    "entry": ENTRY_TEXT,
     "base_gamma": "first vector of gamma in the small buffer",
     "base_beta": "first vector of beta in the small buffer",
     "bias_x": "AdaptivFloat bias of x and the result",
@@ -38,7 +60,11 @@ PARAMETER_TEXTS = {
 DOMAIN = (
     *matrix_domain(T, "T"),
     ("base_gamma <= 1023 and base_beta <= 1023", (BASE_GAMMA <= SMALL_VECTORS - 1) & (BASE_BETA <= SMALL_VECTORS - 1)),
-    ("base_gamma + nv <= base_beta", BASE_GAMMA + NV <= BASE_BETA),
+    (
+        "base_gamma + nv <= base_beta or base_beta + nv <= base_gamma",
+        (BASE_GAMMA + NV <= BASE_BETA) | (BASE_BETA + NV <= BASE_GAMMA),
+    ),
+    (f"base_gamma + nv <= {SMALL_VECTORS} vectors", BASE_GAMMA + NV <= SMALL_VECTORS),
     (f"base_beta + nv <= {SMALL_VECTORS} vectors", BASE_BETA + NV <= SMALL_VECTORS),
     *((f"{n} <= 7", v <= 7) for n, v in BIASES.items()),
 )
@@ -104,12 +130,13 @@ def ir_fragment() -> Fragment:
 def layer_norm_fragment(ila: Ila) -> Fragment:
     """The FlexASR program: configure, store, start, load."""
     program = Kernel("flexasr_layernorm")
-    host = UnitProgram(program, ila)
+    host = UnitProgram(program, ila, ENTRY)
     host.large_manager()
     host.small_manager({GAMMA: BASE_GAMMA, BETA: BASE_BETA})
     host.unit(
         "LayerNorm",
         Region.LAYER_NORM,
+        memory_index_1=ENTRY[2:0],
         num_vector_1=NV[7:0],
         num_timestep_1=T[15:0],
         adpbias_1=BIASES["bias_x"][2:0],
@@ -155,5 +182,5 @@ def sizes_of(rows: int, columns: int) -> dict[str, int]:
     Raises SizeError where FlexASR cannot hold the shape.
     """
     vectors = matrix_within(f"shape {rows}x{columns} of a FlexASR layer-norm mapping", rows, columns)
-    sizes = {"T": rows, "nv": vectors, "base": 0, "base_gamma": 0, "base_beta": vectors}
+    sizes = {"T": rows, "nv": vectors, "base": 0, "entry": 0, "base_gamma": 0, "base_beta": vectors}
     return sizes | dict.fromkeys(BIASES, 0)

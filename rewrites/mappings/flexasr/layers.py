@@ -33,7 +33,7 @@ from accel_models.flexasr.layout import (
     register_address,
     vector_address,
 )
-from ila_lang import Expr, Ila, Kernel, bv, concat, const, load_bytes, var
+from ila_lang import Expr, bv, concat, const, load_bytes, var
 from ila_lang.mapping import SizeError
 
 from .buffers import BASE, HOST_X, HOST_Y, T, UnitProgram
@@ -79,11 +79,20 @@ class Matrix:
 
 
 def emit_layer(
-    program: Kernel, ila: Ila, matrices: Sequence[Matrix], gates: int, micro_program: bytes, bias_y: Expr
+    writer: UnitProgram,
+    matrices: Sequence[Matrix],
+    gates: int,
+    micro_program: bytes,
+    bias_y: Expr,
+    states: Sequence[Expr] = (),
 ) -> None:
-    """Appends the whole program of a layer: configuration, data, start, and the result's loads to ``HOST_Y``."""
-    writer = UnitProgram(program, ila)
-    recurrent = len(matrices) > 1
+    """Appends the whole program of a layer: configuration, data, start, and the result's loads to ``HOST_Y``.
+
+    ``states`` are host tensors of what a recurrent layer begins with instead of zeros: the hidden state, and what the
+    activation units keep, if they keep anything.
+    """
+    program, recurrent = writer.program, len(matrices) > 1
+    zero_first = int(recurrent and not states)
     in_pe = NO * gates
     bases: list[Expr] = [const(0, 32)]
     for matrix in matrices:
@@ -91,11 +100,13 @@ def emit_layer(
     tiles: list[Expr] = [const(0, 32)]
     for matrix in matrices:
         tiles.append(tiles[-1] + in_pe * matrix.operand)
-    _configure_cores(writer, matrices, gates, bases, tiles, recurrent)
-    _configure_acts(writer, micro_program, bias_y, recurrent)
+    _configure_cores(writer, matrices, gates, (bases, tiles), zero_first)
+    _configure_acts(writer, micro_program, bias_y, zero_first)
     for number, matrix in enumerate(matrices):
         _store_weights(writer, matrix, gates, tiles[number])
         _store_biases(writer, matrix, gates, bases[number] + matrix.operand)
+    for name, state, in_core in zip(("hidden", "kept"), states, (True, False), strict=False):
+        _store_state(writer, name, state, bases[1] if in_core else None)
     managers = LARGE_MANAGER_WORD.pack_expr(num_vector_0=NI[7:0], num_vector_1=(NO << 2)[7:0], base_large_1=BASE[15:0])
     writer.write("configure managers", register_address(Region.MANAGERS), managers)
     unit = UNIT_WORD.pack_expr(
@@ -118,13 +129,13 @@ def _configure_cores(
     writer: UnitProgram,
     matrices: Sequence[Matrix],
     gates: int,
-    bases: Sequence[Expr],
-    tiles: Sequence[Expr],
-    recurrent: bool,
+    places: tuple[Sequence[Expr], Sequence[Expr]],
+    zero_first: int,
 ) -> None:
+    bases, tiles = places
     sizing = RNN_LAYER_SIZING_WORD.pack_expr(
         is_valid=1,
-        is_zero_first=int(recurrent),
+        is_zero_first=zero_first,
         is_bias=1,
         num_manager=len(matrices),
         num_output=(NO * gates)[7:0],
@@ -146,11 +157,11 @@ def _configure_cores(
             writer.write(f"configure manager {number} of core {pe}", address, manager)
 
 
-def _configure_acts(writer: UnitProgram, micro_program: bytes, bias_y: Expr, recurrent: bool) -> None:
+def _configure_acts(writer: UnitProgram, micro_program: bytes, bias_y: Expr, zero_first: int) -> None:
     for pe in range(PE_COUNT):
         act = ACT_MNGR_WORD.pack_expr(
             is_valid=1,
-            is_zero_first=int(recurrent),
+            is_zero_first=zero_first,
             adpfloat_bias=bias_y[2:0],
             num_inst=len(micro_program),
             num_output=NO[7:0],
@@ -197,6 +208,18 @@ def _store_biases(writer: UnitProgram, matrix: Matrix, gates: int, first: Expr) 
         vector = first + o * gates + gate.zext(32)
         data = load_bytes(matrix.bias, feature, LANES)
         writer.write(f"store biases {name}", _pe_address(pe, PeRegion.INPUT, vector[7:0]), data)
+
+
+def _store_state(writer: UnitProgram, name: str, state: Expr, first: Expr | None) -> None:
+    """All of a state to every PE's input buffer from ``first`` on, or each PE's share to its activation unit."""
+    p = writer.program
+    vectors = NO if first is None else NO << 2
+    with p.loop(f"{name}_pe", const(PE_COUNT, 3)) as pe, p.loop(f"{name}_vector", vectors) as v:
+        if first is None:
+            address, column = _pe_address(pe, PeRegion.ACT_BUFFER, v[4:0]), pe.zext(32) * NO + v
+        else:
+            address, column = _pe_address(pe, PeRegion.INPUT, (first + v)[7:0]), v
+        writer.write(f"store {name} state", address, load_bytes(state, column << 4, LANES))
 
 
 def _load_result(writer: UnitProgram) -> None:

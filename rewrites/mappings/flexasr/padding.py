@@ -14,16 +14,30 @@ from ila_lang.mapping import SizeError, TensorMapping
 from ir_semantics.layers.layer import call
 from ir_semantics.layers.padding import PADDING_CODE, padding_ir
 
-from .buffers import BASE, HOST_X, HOST_Y, LANE, NV, VECTOR, T, UnitProgram, matrix_domain, matrix_within
+from .buffers import (
+    BASE,
+    ENTRY,
+    ENTRY_TEXT,
+    HOST_X,
+    HOST_Y,
+    LANE,
+    NV,
+    VECTOR,
+    T,
+    UnitProgram,
+    matrix_domain,
+    matrix_within,
+)
 from .mapping import flexasr_mapping
 
 P = var("P", bv(32))
-PARAMETERS = {"T": T, "P": P, "nv": NV, "base": BASE}
+PARAMETERS = {"T": T, "P": P, "nv": NV, "base": BASE, "entry": ENTRY}
 PARAMETER_TEXTS = {
     "T": "rows of x",
     "P": "rows of the result",
     "nv": "vectors of 16 columns",
     "base": "first vector of the data in the large buffer",
+    "entry": ENTRY_TEXT,
 }
 DOMAIN = (("1 <= T < P", (const(1, 32) <= T) & (T < P)), *matrix_domain(P, "P", least=2))
 CELL = ((var("cell_t", bv(32)), P), (VECTOR, NV), (LANE, const(LANES, 32)))
@@ -38,9 +52,16 @@ def ir_fragment() -> Fragment:
 def padding_fragment(ila: Ila) -> Fragment:
     """The FlexASR program: configure, store, start, load."""
     program = Kernel("flexasr_zeropad")
-    host = UnitProgram(program, ila)
-    host.large_manager()
-    host.unit("ZeroPadding", Region.ZERO_PADDING, num_vector_1=NV[7:0], num_timestep_1=T[15:0], num_timestep_2=P[15:0])
+    host = UnitProgram(program, ila, ENTRY)
+    host.large_manager(NV)  # choices of strides by the entry keep solvers busy here
+    host.unit(
+        "ZeroPadding",
+        Region.ZERO_PADDING,
+        memory_index_1=ENTRY[2:0],
+        num_vector_1=NV[7:0],
+        num_timestep_1=T[15:0],
+        num_timestep_2=P[15:0],
+    )
     host.store_matrix(T)
     host.start("ZeroPadding", Start.ZERO_PADDING)
     host.load_matrix(P)
@@ -86,4 +107,4 @@ def sizes_of(rows: int, columns: int, rows_out: int) -> dict[str, int]:
             f"Rows of {where} must be 1 or more, and fewer than those of the result, not {rows} of {rows_out}: the "
             "unit clears at least one; use no accelerator where nothing is appended"
         )
-    return {"T": rows, "P": rows_out, "nv": matrix_within(where, rows_out, columns), "base": 0}
+    return {"T": rows, "P": rows_out, "nv": matrix_within(where, rows_out, columns), "base": 0, "entry": 0}

@@ -3,17 +3,19 @@
 IR side: one pooling instruction on a row-major tensor of T rows and 16*nv columns.  Device side: the tensor is stored
 into the large buffer's tiles, manager and unit are configured, the unit is started, and the first T/2 rows are loaded.
 
-The layout and the configuration words are the ones the published drivers use (facts: manager 0 holds base and
+An odd last row has no partner: the IR's windows leave it out.  Hardware pools it with what lies after the matrix, and
+the public simulator does not (``FlexAsrOptions.reduce_odd``); either way that row of results is not loaded.
+
+The layout and the configuration words are the ones the published drivers use (facts: the manager holds base and
 num_vector; the unit's num_vector and num_timestep repeat nv and T).
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
-from accel_models.flexasr.config import LARGE_MANAGER_WORD, UNIT_WORD
-from accel_models.flexasr.layout import LANES, Region, Start, large_axi_address, register_address, vector_address
+from accel_models.flexasr.layout import LANES
 from accel_models.flexasr.model import flexasr
 from accel_models.flexasr.numerics import (
     adpfloat_add,
@@ -27,25 +29,27 @@ from accel_models.flexasr.numerics import (
     adpfloat_to_fixed,
 )
 from accel_models.flexasr.options import FlexAsrOptions
-from ila_lang import Expr, Fragment, Function, Ila, Kernel, bv, const, false, ite, load_bytes, mem, primitive, true, var
+from ila_lang import Expr, Fragment, Function, Ila, Kernel, bv, const, ite, mem, primitive, var
 from ila_lang.mapping import Lemma, SizeError, TensorMapping
 from ir_semantics.layers.layer import call
 from ir_semantics.layers.pooling import POOL_CODES, PoolOperator, tensor_ir
 
-from .buffers import BASE, NV, T, matrix_domain
+from .buffers import BASE, ENTRY, ENTRY_TEXT, NV, T, UnitProgram, matrix_domain, matrix_within
 from .mapping import flexasr_mapping
 
-PARAMETERS = {"T": T, "nv": NV, "base": BASE}
+PARAMETERS = {"T": T, "nv": NV, "base": BASE, "entry": ENTRY}
 PARAMETER_TEXTS = {
     "T": "rows",
     "nv": "vectors of 16 columns",
     "base": "first vector of the data in the large buffer",
+    "entry": ENTRY_TEXT,
 }
 DOMAIN: tuple[tuple[str, Expr], ...] = (
     ("T is a multiple of 2", T[0] == 0),
     ("2 <= T <= 65534", (const(2, 32) <= T) & (T <= 65534)),
     *matrix_domain(T, "T")[1:],
 )
+ODD_DOMAIN = (("T is odd", T[0] == 1), *matrix_domain(T, "T", least=3))
 PAIR = (var("cell_pair", bv(32)), T >> 1)
 CELL_COLUMN = ((var("cell_vector", bv(32)), NV), (var("cell_lane", bv(32)), const(LANES, 32)))
 """Coordinates of an output element with their extents: its row, which is a pair of input rows; vector and lane."""
@@ -91,34 +95,12 @@ def ir_fragment(kind: str, ila: Ila | None = None) -> Fragment:
 def pooling_fragment(kind: str, ila: Ila) -> Fragment:
     """The FlexASR program: store, configure, start, load.  ``kind`` is "max", "mean" or "add"."""
     program = Kernel(f"flexasr_{kind}pool")
-    mode = KINDS[kind][1]
-
-    def write(note: str, address: Expr, data: Expr) -> None:
-        program.command(note, if_axi_wr=true, if_axi_rd=false, addr_in=address, data_in=data)
-
-    width = NV << 4
-    with program.loop("t", T) as t, program.loop("v", NV) as v:
-        vector = vector_address(BASE, NV, t, v)
-        write("store tensor", large_axi_address(vector), load_bytes(HOST_IN, t * width + (v << 4), LANES))
-    manager = LARGE_MANAGER_WORD.pack_expr(num_vector_0=NV[7:0], base_large_0=BASE[15:0])
-    write("configure manager", const(register_address(Region.MANAGERS, 1), 32), manager)
-    unit = UNIT_WORD.pack_expr(is_valid=1, mode=mode, num_vector_1=NV[7:0], num_timestep_1=T[15:0])
-    write("configure LayerReduce", const(register_address(Region.LAYER_REDUCE), 32), unit)
-    write("start LayerReduce", const(register_address(Region.START, Start.LAYER_REDUCE), 32), const(1, 128))
-    with program.loop("u", T >> 1) as u, program.loop("w", NV) as w:
-        vector = vector_address(BASE, NV, u, w)
-        program.command(
-            "load result",
-            if_axi_wr=false,
-            if_axi_rd=true,
-            addr_in=large_axi_address(vector),
-            data_in=const(0, 128),
-        )
-        for lane in range(LANES):
-            word = ila.states["data_out"][8 * lane + 7 : 8 * lane]
-            program.store(HOST_OUT, u * width + (w << 4) + lane, word)
-    tensors = {"host_in": HOST_IN, "host_out": HOST_OUT}
-    return Fragment(f"flexasr_{kind}pool", ila, PARAMETERS, tensors, program)
+    host = UnitProgram(program, ila, ENTRY)
+    host.store_matrix(T, HOST_IN)
+    host.large_manager()
+    host.pool(KINDS[kind][1], T)
+    host.load_matrix(T >> 1, HOST_OUT)
+    return Fragment(program.name, ila, PARAMETERS, {t.name: t for t in (HOST_IN, HOST_OUT)}, program)
 
 
 def pooling_lemma(kind: str) -> Lemma:
@@ -134,16 +116,19 @@ def pooling_lemma(kind: str) -> Lemma:
     )
 
 
-def pooling_mapping(kind: str, options: FlexAsrOptions | None = None) -> TensorMapping:
-    """The mapping ``flexasr_{kind}pool``; ``options`` select another reading of the hardware."""
+def pooling_mapping(kind: str, options: FlexAsrOptions | None = None, *, odd: bool = False) -> TensorMapping:
+    """The mapping ``flexasr_{kind}pool``, or that of an odd number of rows, ``flexasr_{kind}pool_odd``.
+
+    ``options`` select another reading of the hardware.
+    """
     _, _, reduce, operator = KINDS[kind]
     return flexasr_mapping(
-        name=f"flexasr_{kind}pool",
+        name=f"flexasr_{kind}pool{'_odd' if odd else ''}",
         ir=ir_fragment(kind),
         device=pooling_fragment(kind, flexasr(options)),
         parameters=PARAMETERS,
         parameter_texts=PARAMETER_TEXTS,
-        domain=DOMAIN,
+        domain=ODD_DOMAIN if odd else DOMAIN,
         rows=T >> 1,
         columns=NV << 4,
         cell=(PAIR, *CELL_COLUMN),
@@ -151,8 +136,9 @@ def pooling_mapping(kind: str, options: FlexAsrOptions | None = None) -> TensorM
         output=("host_out", "tensor_out"),
         lemmas=(pooling_lemma(kind),),
         abstract=frozenset({reduce.name, operator.first.name, operator.step.name, operator.finish.name}),
-        sizes_of=sizes_of,
-        statement=f"FlexASR's LayerReduce program computes {kind} pooling with window (2, 1) and stride (2, 1)",
+        sizes_of=partial(sizes_of, odd=odd),
+        statement=f"FlexASR's LayerReduce program computes {kind} pooling with window (2, 1) and stride (2, 1)"
+        f"{' of an odd number of rows, of which the last one is left out' if odd else ''}",
         doc="Store to the tiled buffer, configure manager and unit, start, load (D2A figure 7a)",
         assumptions=(
             "commands arrive one at a time, and the host waits for the interrupt after the start",
@@ -206,21 +192,17 @@ def selection_mapping() -> TensorMapping:
     )
 
 
-def sizes_of(rows: int, columns: int) -> dict[str, int]:
+def sizes_of(rows: int, columns: int, odd: bool = False) -> dict[str, int]:
     """Sizes for an input tensor of ``rows`` x ``columns``, stored at base 0.
 
     Raises SizeError where FlexASR cannot hold the shape.
     """
     where = f"shape {rows}x{columns} of a FlexASR pooling mapping"
-    if rows % 2:
-        raise SizeError(f"Rows of {where} must be even, not {rows}; pad or split the tensor")
+    if rows % 2 != odd:
+        raise SizeError(f"Rows of {where} must be {'odd' if odd else 'even'}, not {rows}; pad or split the tensor")
     if columns % LANES or columns < LANES:
         raise SizeError(f"Columns of {where} must be a positive multiple of {LANES}, not {columns}; pad the tensor")
-    if not 2 <= rows <= 65534:
-        raise SizeError(f"Rows of {where} must be 2 to 65534 (a 16-bit register), not {rows}")
-    if columns // LANES > 255:
-        raise SizeError(f"Columns of {where} must be at most 4080 (255 vectors, an 8-bit register), not {columns}")
-    vectors = -(-rows // 16) * 16 * (columns // LANES)
-    if vectors > 65536:
-        raise SizeError(f"Tiles of {where} must fit 65536 vectors, not {vectors}; split the tensor")
-    return {"T": rows, "nv": columns // LANES, "base": 0}
+    if not 2 <= rows <= 65535:
+        most = 65535 if odd else 65534
+        raise SizeError(f"Rows of {where} must be {2 + odd} to {most} (a 16-bit register), not {rows}")
+    return {"T": rows, "nv": matrix_within(where, rows, columns), "base": 0, "entry": 0}

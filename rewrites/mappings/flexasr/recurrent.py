@@ -1,8 +1,9 @@
-"""The mappings of recurrent layers (RNN, GRU, LSTM) to FlexASR's processing elements, from a state of zeros.
+"""The mappings of recurrent layers (RNN, GRU, LSTM) to FlexASR's processing elements.
 
 IR side: one recurrent instruction.  Device side: the program of the published drivers; see
 :mod:`rewrites.mappings.flexasr.layers`.  After every timestep GBControl sends the output back to all PEs as the hidden
-state; the activation units keep the cells' states.  At the first timestep cores skip products with the hidden state.
+state; the activation units keep the cells' states.  From states of zeros, cores skip products with the hidden state at
+the first timestep; given states are stored where later ones lie, and nothing is skipped.
 """
 
 from __future__ import annotations
@@ -19,12 +20,14 @@ from ila_lang.mapping import TensorMapping
 from ir_semantics.layers.layer import call
 from ir_semantics.layers.recurrent import RECURRENT_CODE, RecurrentCell, recurrent_ir
 
-from .buffers import BASE, HOST_X, HOST_Y, T
+from .buffers import BASE, HOST_X, HOST_Y, T, UnitProgram
 from .layers import NI, NO, Matrix, emit_layer, layer_domain, layer_mapping, sizes_within
 from .linear import SUMS, multiply_add
 from .mapping import ASSUMPTIONS
 
 HOST_W, HOST_B, HOST_U, HOST_C = (var(n, mem(32, 8)) for n in ("host_w", "host_b", "host_u", "host_c"))
+HOST_H0, HOST_C0 = var("host_h0", mem(32, 8)), var("host_c0", mem(32, 8))
+"""The first hidden state, and an LSTM's first cell state."""
 BIASES = {n: var(n, bv(32)) for n in ("bias_w", "bias_x", "bias_b", "bias_u", "bias_c", "bias_h")}
 """AdaptivFloat biases of W, x and its layer bias, of U and its layer bias, and of hidden and cell states."""
 PARAMETERS = {"T": T, "ni": NI, "no": NO, "base": BASE, **BIASES}
@@ -106,24 +109,28 @@ def cell_of(kind: str) -> RecurrentCell:
     )
 
 
-def ir_fragment(kind: str) -> Fragment:
-    """One recurrent instruction."""
+def ir_fragment(kind: str, *, given: bool = False) -> Fragment:
+    """One recurrent instruction, from states of zeros or ``given`` ones."""
     operands = {"rows": T, "input_features": NI << 4, "features": NO << 6, **{n: v[2:0] for n, v in BIASES.items()}}
-    return call(f"ir_{kind}", f"{kind} layer", RECURRENT_CODE, recurrent_ir(cell_of(kind)), PARAMETERS, operands)
+    ila = recurrent_ir(cell_of(kind), given=given)
+    return call(f"ir_{kind}", f"{kind} layer", RECURRENT_CODE, ila, PARAMETERS, operands)
 
 
-def recurrent_fragment(kind: str, ila: Ila) -> Fragment:
-    """The FlexASR program of a recurrent layer."""
-    gates, micro_program, _, _ = CELLS[kind]
+def recurrent_fragment(kind: str, ila: Ila, *, given: bool = False) -> Fragment:
+    """The FlexASR program of a recurrent layer, from states of zeros or ``given`` ones."""
+    gates, micro_program, _, keeps = CELLS[kind]
     program = Kernel(f"flexasr_{kind}")
     b = BIASES
     matrices = [
         Matrix("w", HOST_W, HOST_B, NI, b["bias_w"], b["bias_x"], b["bias_b"]),
         Matrix("u", HOST_U, HOST_C, NO << 2, b["bias_u"], b["bias_h"], b["bias_c"]),
     ]
-    emit_layer(program, ila, matrices, len(gates), programs.assemble(micro_program), b["bias_h"])
-    tensors = {t.name: t for t in (HOST_X, HOST_W, HOST_B, HOST_U, HOST_C, HOST_Y)}
-    return Fragment(f"flexasr_{kind}", ila, PARAMETERS, tensors, program)
+    kept = {"": (), "output": (HOST_H0,), "state": (HOST_C0,)}[keeps]
+    states = (HOST_H0, *kept) if given else ()
+    code = programs.assemble(micro_program)
+    emit_layer(UnitProgram(program, ila), matrices, len(gates), code, b["bias_h"], states)
+    tensors = {t.name: t for t in (HOST_X, HOST_W, HOST_B, HOST_U, HOST_C, *states, HOST_Y)}
+    return Fragment(program.name, ila, PARAMETERS, tensors, program)
 
 
 def domain_of(gates: int) -> tuple[tuple[str, Expr], ...]:
@@ -137,18 +144,22 @@ def domain_of(gates: int) -> tuple[tuple[str, Expr], ...]:
     return layer_domain(min(32, 255 // gates), buffers, BIASES)
 
 
-def recurrent_mapping(kind: str, options: FlexAsrOptions | None = None) -> TensorMapping:
-    """The mapping ``flexasr_{kind}``, "rnn", "gru" or "lstm"; ``options`` select another reading of the hardware."""
+def recurrent_mapping(kind: str, options: FlexAsrOptions | None = None, *, given: bool = False) -> TensorMapping:
+    """The mapping ``flexasr_{kind}``, "rnn", "gru" or "lstm", or ``flexasr_{kind}_from`` where states are ``given``.
+
+    ``options`` select another reading of the hardware.
+    """
     gates = CELLS[kind][0]
+    states = (("host_h0", "tensor_first_out"), *((("host_c0", "tensor_first_state"),) if kind == "lstm" else ()))
 
     def sizes_of(rows: int, features_in: int, features: int) -> dict[str, int]:
         what = f"a FlexASR {kind} mapping"
         return sizes_within(what, rows, features_in, features, len(gates), 2) | dict.fromkeys(BIASES, 0)
 
     return layer_mapping(
-        name=f"flexasr_{kind}",
-        ir=ir_fragment(kind),
-        device=recurrent_fragment(kind, flexasr(options)),
+        name=f"flexasr_{kind}_from" if given else f"flexasr_{kind}",
+        ir=ir_fragment(kind, given=given),
+        device=recurrent_fragment(kind, flexasr(options), given=given),
         parameters=PARAMETERS,
         parameter_texts=PARAMETER_TEXTS,
         domain=domain_of(len(gates)),
@@ -158,10 +169,12 @@ def recurrent_mapping(kind: str, options: FlexAsrOptions | None = None) -> Tenso
             ("host_b", "tensor_bias"),
             ("host_u", "tensor_hidden_weights"),
             ("host_c", "tensor_hidden_bias"),
+            *(states if given else ()),
         ),
         abstract=frozenset(ABSTRACT),
         sizes_of=sizes_of,
-        statement=f"FlexASR's {kind} program computes the quantised {kind} layer from a state of zeros, every timestep",
+        statement=f"FlexASR's {kind} program computes the quantised {kind} layer from "
+        f"{'given states' if given else 'a state of zeros'}, every timestep",
         assumptions=(
             *ASSUMPTIONS,
             "inputs are padded to 16 features, states to 64 (with weights of zero where padding must have no effect)",

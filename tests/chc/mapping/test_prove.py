@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from accel_models.flexasr.layout import large_axi_address, vector_address
 from accel_models.flexasr.options import FlexAsrOptions
 from chc.mapping.horn import invariants as module
 from chc.mapping.prove import prove
@@ -57,7 +58,7 @@ def test_pooling_is_proved_by_both_solvers(kind: str) -> None:
         assert all(m.endswith(f"the theorem takes from it that {once} and that {first}") for m in meanings)
     # no argument beside the invariants
     between = [o.name for o in verdict.obligations if o.name.endswith("does not come in between")]
-    assert not [n for n in between if "store tensor" in n or "load result" in n]
+    assert not [n for n in between if "store x" in n or "load y" in n]
     assert any("layer_reduce" in o.name and o.name.endswith("read before") for o in verdict.obligations)
 
 
@@ -190,10 +191,10 @@ def rows_loaded_one_too_low() -> TensorMapping:
         program.body.append(statement)
     width = rewrite.NV << 4
     with program.loop("u2", rewrite.T >> 1) as u, program.loop("w2", rewrite.NV) as w:
-        vector = rewrite.vector_address(rewrite.BASE, rewrite.NV, u + 1, w)
+        vector = vector_address(rewrite.BASE, rewrite.NV, u + 1, w)
         program.command(
-            "load result",
-            if_axi_wr=~true, if_axi_rd=true, addr_in=rewrite.large_axi_address(vector), data_in=const(0, 128),
+            "load y",
+            if_axi_wr=~true, if_axi_rd=true, addr_in=large_axi_address(vector), data_in=const(0, 128),
         )  # fmt: skip
         for lane in range(16):
             program.store(
@@ -206,7 +207,7 @@ def rows_loaded_one_too_low() -> TensorMapping:
 def one_vector_stored_for_all() -> TensorMapping:
     plain = pooling_mapping("max")
     return replace(
-        plain, device=with_inputs(plain.device, "store tensor", data_in=load_bytes(rewrite.HOST_IN, const(0, 32), 16))
+        plain, device=with_inputs(plain.device, "store x", data_in=load_bytes(rewrite.HOST_IN, const(0, 32), 16))
     )
 
 

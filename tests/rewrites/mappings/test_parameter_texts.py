@@ -22,8 +22,9 @@ def test_every_size_has_a_text(name: str) -> None:
 def test_the_domain_in_words() -> None:
     mapping = pooling_mapping("max")
     assert mapping.size_domain == (
-        "T is a multiple of 2, 2 <= T <= 65534, 1 <= nv <= 255, base <= 65535, base + 16*ceil(T/16)*nv <= 65536 "
-        "(vectors) (T: rows, nv: vectors of 16 columns, base: first vector of the data in the large buffer)"
+        "T is a multiple of 2, 2 <= T <= 65534, 1 <= nv <= 255, base <= 65535, entry <= 3, base + "
+        "16*ceil(T/16)*nv <= 65536 (vectors) (T: rows, nv: vectors of 16 columns, base: first vector of the data in "
+        "the large buffer, entry: entry of the large buffer's manager for the data)"
     )
     assert replace(mapping, parameter_texts={}).size_domain.endswith("<= 65536 (vectors)")
 

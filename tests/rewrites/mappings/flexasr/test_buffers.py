@@ -12,7 +12,6 @@ import bmc.prove
 import chc.mapping.prove
 from accel_models.flexasr.layout import Region, Start
 from accel_models.flexasr.options import FlexAsrOptions
-from accel_models.flexasr.units.attention import SOFTMAX
 from accel_models.flexasr.units.layer_norm import BETA, GAMMA
 from ila_lang import Expr, Fragment, Kernel, Machine, const, run_fragment
 from ila_lang.interpreter.compile import Memory
@@ -20,7 +19,7 @@ from ila_lang.mapping import SizeError, TensorMapping
 from rewrites.mappings.flexasr import attention as flexasr_attention
 from rewrites.mappings.flexasr import layer_norm as flexasr_layer_norm
 from rewrites.mappings.flexasr.attention import attention_mapping
-from rewrites.mappings.flexasr.buffers import NV, T, UnitProgram
+from rewrites.mappings.flexasr.buffers import ENTRY, NV, T, UnitProgram
 from rewrites.mappings.flexasr.layer_norm import layer_norm_mapping
 from rewrites.mappings.flexasr.padding import P, padding_mapping
 from smt_encodings.claims import Status
@@ -32,7 +31,7 @@ PAD, NORM, ATTENTION = padding_mapping(), layer_norm_mapping(), attention_mappin
 def with_program(mapping: TensorMapping, emit: Callable[[UnitProgram], None]) -> TensorMapping:
     """The mapping with another device program."""
     program, device = Kernel(mapping.device.name), mapping.device
-    emit(UnitProgram(program, device.ila))
+    emit(UnitProgram(program, device.ila, ENTRY))
     return replace(mapping, device=Fragment(device.name, device.ila, device.parameters, device.tensors, program))
 
 
@@ -45,19 +44,25 @@ def padding_program(
     loaded: Expr = P,
     starts: bool = True,
     late: bool = False,
+    entry: Expr = ENTRY,
 ) -> TensorMapping:
     """The program of padding with another operand somewhere."""
 
     def emit(host: UnitProgram) -> None:
         if not late:
-            host.large_manager()
-        fields = {"num_vector_1": vectors[7:0], "num_timestep_1": first[15:0], "num_timestep_2": end[15:0]}
+            host.large_manager(NV)
+        fields = {
+            "memory_index_1": entry[2:0],
+            "num_vector_1": vectors[7:0],
+            "num_timestep_1": first[15:0],
+            "num_timestep_2": end[15:0],
+        }
         host.unit("ZeroPadding", Region.ZERO_PADDING, **fields)
         host.store_matrix(stored)
         if starts:
             host.start("ZeroPadding", Start.ZERO_PADDING)
         if late:
-            host.large_manager()
+            host.large_manager(NV)
         host.load_matrix(loaded)
 
     return with_program(PAD, emit)
@@ -73,6 +78,7 @@ def norm_program(
     late: bool = False,
     beta: bool = True,
     vectors: Expr = NV,
+    entry: Expr = ENTRY,
 ) -> TensorMapping:
     """The program of layer normalisation with another operand somewhere."""
     m = flexasr_layer_norm
@@ -84,6 +90,7 @@ def norm_program(
         host.unit(
             "LayerNorm",
             Region.LAYER_NORM,
+            memory_index_1=entry[2:0],
             num_vector_1=vectors[7:0],
             num_timestep_1=timesteps[15:0],
             adpbias_1=m.BIASES[bias][2:0],
@@ -113,14 +120,16 @@ def attention_program(
     twice: bool = False,
     vectors: Expr = NV,
     shift: int = 0,
+    entries: tuple[Expr, Expr] = (ENTRY, flexasr_attention.ENTRY_QUERY),
 ) -> TensorMapping:
     """The program of attention with another operand somewhere."""
     m = flexasr_attention
 
     def emit(host: UnitProgram) -> None:
         host.large_manager()
-        host.small_manager({0: m.BASE_QUERY, SOFTMAX: m.BASE_SCORES})
+        host.small_manager(m.small_entries())
         fields = {f"adpbias_{i}": m.BIASES[n][2:0] for i, n in enumerate(biases, 1)}
+        fields |= {f"memory_index_{i}": e[2:0] for i, e in enumerate(entries, 1)}
         host.unit("Attention", Region.ATTENTION, num_vector_1=vectors[7:0], num_timestep_1=timesteps[15:0], **fields)
         host.store_matrix(stored)
         if query and not late:
@@ -144,7 +153,7 @@ def without(mapping: TensorMapping, text: str, **sizes: int) -> TensorMapping:
 def too_many_rows() -> TensorMapping:
     """Attention over more rows than the unit can number scores of."""
     domain = tuple(("T <= 65535", T <= 65535) if c[0] == "1 <= T <= 1024" else c for c in ATTENTION.domain)
-    sizes = {"T": 1040, "nv": 1, "base": 0, "base_query": 0, "base_scores": 1}
+    sizes = {"T": 1040, "nv": 1, "base": 0, "entry": 0, "base_query": 0, "entry_query": 0, "base_scores": 1}
     biases = dict.fromkeys(flexasr_attention.BIASES, 3)
     return replace(ATTENTION, domain=domain, sizes_of=lambda *shape: sizes | biases, sample_shapes=((1, 16),))
 
@@ -160,6 +169,8 @@ FAULTS: dict[str, Callable[[], TensorMapping]] = {
     "zeropad: not started": lambda: padding_program(starts=False),
     "zeropad: the manager is configured after the start": lambda: padding_program(late=True),
     "zeropad: the last given row is not stored": lambda: padding_program(stored=T - 1),
+    "zeropad: the matrix at entry 0": lambda: padding_program(entry=const(0, 32)),
+    "zeropad: the next entry": lambda: padding_program(entry=ENTRY + 1),
     "zeropad: one row is not loaded": lambda: padding_program(loaded=P - 1),
     "layernorm: saturation as before 2022": lambda: layer_norm_mapping(FlexAsrOptions(saturation="pre2022")),
     "layernorm: another AdaptivFloat bias": lambda: norm_program(bias="bias_gamma"),
@@ -170,7 +181,11 @@ FAULTS: dict[str, Callable[[], TensorMapping]] = {
     "layernorm: beta is stored after the start": lambda: norm_program(late=True),
     "layernorm: beta is what was there": lambda: norm_program(beta=False),
     "layernorm: the first vector only": lambda: norm_program(vectors=ONE),
-    "layernorm: beta overwrites gamma": lambda: without(NORM, "base_gamma + nv <= base_beta", base_beta=0),
+    "layernorm: beta overwrites gamma": lambda: without(
+        NORM, "base_gamma + nv <= base_beta or base_beta + nv <= base_gamma", base_beta=0
+    ),
+    "layernorm: the matrix at entry 0": lambda: norm_program(entry=const(0, 32)),
+    "layernorm: the entry's last bit alone": lambda: norm_program(entry=ENTRY & 1),
     "attention: saturation as before 2022": lambda: attention_mapping(FlexAsrOptions(saturation="pre2022")),
     "attention: rows of the last tile are not stored": lambda: attention_program(stored=T),
     "attention: a tile of rows too few": lambda: attention_program(timesteps=((T - 1) >> 4) << 4),
@@ -186,7 +201,15 @@ FAULTS: dict[str, Callable[[], TensorMapping]] = {
     "attention: the first vector only": lambda: attention_program(vectors=ONE),
     "attention: the result is loaded from the next vector": lambda: attention_program(shift=1),
     "attention: scores overwrite the query": lambda: without(
-        ATTENTION, "base_query + nv <= base_scores", base_scores=0
+        ATTENTION, "base_query + nv <= base_scores or base_scores + 4*ceil(T/16) <= base_query", base_scores=0
+    ),
+    "attention: the matrix at entry 0": lambda: attention_program(
+        entries=(const(0, 32), flexasr_attention.ENTRY_QUERY)
+    ),
+    "attention: the query at entry 0": lambda: attention_program(entries=(ENTRY, const(0, 32))),
+    "attention: both entries are one": lambda: attention_program(entries=(ENTRY, ENTRY)),
+    "attention: the query may have the entry of the scores": lambda: without(
+        ATTENTION, "entry_query <= 6", entry_query=7
     ),
     "attention: too many rows": lambda: too_many_rows(),
 }

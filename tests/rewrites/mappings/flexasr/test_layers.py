@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
@@ -11,24 +11,24 @@ import bmc.prove
 import chc.mapping.prove
 from accel_models.flexasr import micro_programs as programs
 from accel_models.flexasr.options import FlexAsrOptions
-from ila_lang import Fragment, Kernel
+from ila_lang import Command, Expr, Fragment, Kernel, const, free_variables, substitute
 from ila_lang.mapping import SizeError, TensorMapping
 from rewrites.mappings.flexasr import layers as flexasr_layers
 from rewrites.mappings.flexasr import linear as flexasr_linear
 from rewrites.mappings.flexasr import recurrent as flexasr_recurrent
+from rewrites.mappings.flexasr.buffers import UnitProgram
 from rewrites.mappings.flexasr.linear import linear_mapping
 from rewrites.mappings.flexasr.recurrent import CELLS, recurrent_mapping
 from smt_encodings.claims import Status
-from tests.rewrites.mappings.mapping_checks import require_proved, require_refuted, require_unproved, slow_but
+from tests.rewrites.mappings.mapping_checks import edited, require_proved, require_refuted, require_unproved, slow_but
 
 LINEAR, RNN = linear_mapping("relu"), recurrent_mapping("rnn")
 
 
-def with_program(mapping: TensorMapping, emit: Callable[[Kernel], None]) -> TensorMapping:
+def with_program(mapping: TensorMapping, emit: Callable[[UnitProgram], None]) -> TensorMapping:
     """The mapping with another device program."""
-    program = Kernel(mapping.device.name)
-    emit(program)
-    device = mapping.device
+    program, device = Kernel(mapping.device.name), mapping.device
+    emit(UnitProgram(program, device.ila))
     return replace(mapping, device=Fragment(device.name, device.ila, device.parameters, device.tensors, program))
 
 
@@ -42,11 +42,14 @@ def linear_program(
     b, m = flexasr_linear.BIASES, flexasr_linear
     matrix = flexasr_layers.Matrix("weights", m.HOST_W, m.HOST_B, flexasr_layers.NI, b["bias_w"], b[bias_x], b[bias_b])
     code = programs.assemble(micro_program)
-    return with_program(LINEAR, lambda p: flexasr_layers.emit_layer(p, LINEAR.device.ila, [matrix], 1, code, b[bias_y]))
+    return with_program(LINEAR, lambda w: flexasr_layers.emit_layer(w, [matrix], 1, code, b[bias_y]))
 
 
-def recurrent_program(kind: str, micro_program: str, *, swapped: bool = False) -> TensorMapping:
-    mapping, b, m = recurrent_mapping(kind), flexasr_recurrent.BIASES, flexasr_recurrent
+def recurrent_program(
+    kind: str, micro_program: str, *, swapped: bool = False, states: Sequence[Expr] = (), given: bool = False
+) -> TensorMapping:
+    """The program of a recurrent layer with another part, from these states; they are ``given`` in the IR."""
+    mapping, b, m = recurrent_mapping(kind, given=given), flexasr_recurrent.BIASES, flexasr_recurrent
     matrices = [
         flexasr_layers.Matrix("w", m.HOST_W, m.HOST_B, flexasr_layers.NI, b["bias_w"], b["bias_x"], b["bias_b"]),
         flexasr_layers.Matrix("u", m.HOST_U, m.HOST_C, flexasr_layers.NO << 2, b["bias_u"], b["bias_h"], b["bias_c"]),
@@ -55,9 +58,31 @@ def recurrent_program(kind: str, micro_program: str, *, swapped: bool = False) -
         matrices[1] = replace(matrices[1], bias=m.HOST_B)
     code = programs.assemble(micro_program)
     gates = len(CELLS[kind][0])
-    return with_program(
-        mapping, lambda p: flexasr_layers.emit_layer(p, mapping.device.ila, matrices, gates, code, b["bias_h"])
-    )
+    return with_program(mapping, lambda w: flexasr_layers.emit_layer(w, matrices, gates, code, b["bias_h"], states))
+
+
+H0, C0 = flexasr_recurrent.HOST_H0, flexasr_recurrent.HOST_C0
+
+
+def given_program(kind: str, *states: Expr) -> TensorMapping:
+    """The program of a layer from given states that stores these."""
+    return recurrent_program(kind, CELLS[kind][1], states=states, given=True)
+
+
+def stored_otherwise(kind: str, state: str, **changes: Callable[[Expr], Expr]) -> TensorMapping:
+    """A layer from given states of which one is stored to another place, or from another one."""
+
+    def change(command: Command) -> Command:
+        inputs = tuple((n, changes.get(n, lambda e: e)(e)) for n, e in command.inputs)
+        return Command(inputs, command.note)
+
+    return edited(recurrent_mapping(kind, given=True), f"store {state} state", change)
+
+
+def in_first_element(data: Expr) -> Expr:
+    """The first vector of the host tensor, whichever was meant."""
+    counters = {v: const(0, v.width) for n, v in free_variables(data).items() if n.endswith(("_pe", "_vector"))}
+    return substitute(data, counters)
 
 
 def without(mapping: TensorMapping, text: str) -> TensorMapping:
@@ -92,10 +117,35 @@ FAULTS: dict[str, Callable[[], TensorMapping]] = {
     "lstm: the output without tanh": lambda: recurrent_program(
         "lstm", programs.LSTM.replace("store r0; tanh r0", "store r0")
     ),
+    "rnn from a state: from zeros": lambda: given_program("rnn"),
+    "rnn from a state: stored one vector too far": lambda: stored_otherwise("rnn", "hidden", addr_in=lambda a: a + 16),
+    "rnn from a state: the first PE alone gets it": lambda: stored_otherwise(
+        "rnn", "hidden", addr_in=lambda a: a & 0xFCFFFFFF
+    ),
+    "rnn from a state: its first vector everywhere": lambda: stored_otherwise(
+        "rnn", "hidden", data_in=in_first_element
+    ),
+    "rnn from a state: the output overwrites the input": lambda: without(recurrent_mapping("rnn", given=True), OVERLAP),
+    "gru from a state: the units keep what was there": lambda: given_program("gru", H0),
+    "gru from a state: each PE keeps the first one's share": lambda: stored_otherwise(
+        "gru", "kept", data_in=in_first_element
+    ),
+    "gru from a state: kept one vector too far": lambda: stored_otherwise("gru", "kept", addr_in=lambda a: a + 16),
+    "gru from a state: the update gate turned round": lambda: recurrent_program(
+        "gru", programs.GRU.replace("onex r1; ", ""), states=(H0, H0), given=True
+    ),
+    "gru from a state: from zeros": lambda: given_program("gru"),
+    "lstm from states: hidden and cell state exchanged": lambda: given_program("lstm", C0, H0),
+    "lstm from states: the hidden state is the cell's, too": lambda: given_program("lstm", H0, H0),
+    "lstm from states: the cell's state is what was there": lambda: given_program("lstm", H0),
+    "lstm from states: from zeros": lambda: given_program("lstm"),
+    "lstm from states: each PE keeps the first one's share": lambda: stored_otherwise(
+        "lstm", "kept", data_in=in_first_element
+    ),
 }
 
 
-QUICK = ("linear: no relu", "linear: another register is sent", "rnn: no hidden state", "rnn: sigmoid")
+QUICK = ("linear: no relu", "rnn: no hidden state", "rnn: sigmoid", "lstm from states: hidden and cell state exchanged")
 
 
 @pytest.mark.parametrize("name", slow_but(QUICK, FAULTS))
@@ -115,9 +165,10 @@ def test_a_dense_layer_is_proved_for_every_size() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("given", [False, True], ids=["zeros", "given"])
 @pytest.mark.parametrize("kind", CELLS)
-def test_a_recurrent_layer_is_proved_for_every_size(kind: str) -> None:
-    verdict = chc.mapping.prove.prove(recurrent_mapping(kind))
+def test_a_recurrent_layer_is_proved_for_every_size(kind: str, given: bool) -> None:
+    verdict = chc.mapping.prove.prove(recurrent_mapping(kind, given=given))
     assert verdict.status is Status.PROVED, verdict.reason
 
 
