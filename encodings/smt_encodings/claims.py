@@ -62,7 +62,11 @@ class Interpretation(Enum):
     """How data operations are understood in a proof."""
 
     UNINTERPRETED = "uninterpreted"
-    """Data functions are symbols; the result holds for every choice of them that satisfies the lemmas."""
+    """Data functions are symbols; the result holds for every choice of them that satisfies the lemmas.
+
+    Where sums are compared in another order, the functions that they add up by are the ones that are given: that
+    their order is free, and what their results are between, is proved of their bodies.
+    """
     BITS = "bits"
     """Data functions are their closed forms on bit-vectors."""
     REALS = "reals"
