@@ -11,13 +11,13 @@ from collections.abc import Iterator, Mapping
 import pysmt.shortcuts as smt
 from pysmt.utils import quote
 
-from ila_lang import BvSort, Expr, postorder
-from ila_lang.language.kernel import terms, walk
+from ila_lang import BvSort
 from ila_lang.mapping import TensorMapping
 from smt_encodings.bits import BitEncoding, variable_text
 from smt_encodings.environment import fresh_symbols
 from smt_encodings.printer import script
-from smt_encodings.runs import Point, Points, corners
+from smt_encodings.runs import Point, Points
+from smt_encodings.sizes import points_of
 from smt_encodings.solvers import z3 as solver_z3
 
 BOUNDS = (1, 2, 8, 64, 1024, None)
@@ -32,7 +32,7 @@ class SizeSampler:
 
     def __init__(self, mapping: TensorMapping) -> None:
         self.mapping = mapping
-        self.points = _points(mapping)
+        self.points = points_of(mapping)
         with fresh_symbols():
             encoding = BitEncoding()
             nonempty = [extent > 0 for extent in (mapping.rows, mapping.columns)]
@@ -83,7 +83,7 @@ def ends(mapping: TensorMapping, sizes: Point) -> dict[str, Iterator[Point]]:
 
     The ranges are those of registers' widths first, then of every power of two and literal.
     """
-    points = _points(mapping)
+    points = points_of(mapping)
     least = points.lowered(dict(sizes))
     states = [*mapping.device.ila.states.values(), *mapping.ir.ila.states.values()]
     widths = {state.width for state in states if isinstance(state.sort, BvSort)}
@@ -96,27 +96,3 @@ def _alone(points: Points, least: Point, name: str, first: set[int]) -> Iterator
     for value in sorted(larger, key=lambda value: (value not in first, value)):
         if points.inside(point := least | {name: value}):
             yield point
-
-
-def _points(mapping: TensorMapping) -> Points:
-    def inside(sizes: Mapping[str, int]) -> bool:
-        return mapping.holds(sizes) and all(mapping.output_extents(sizes))
-
-    literals = _literals(mapping)
-    along = {name: corners(literals, (1 << v.width) - 1) for name, v in mapping.parameters.items()}
-    return Points(along, inside)
-
-
-def _literals(mapping: TensorMapping) -> set[int]:
-    """The literals of the domain and the extents, of programs and kernels, and of what commands check and store."""
-    spoken: list[Expr] = [c for _, c in mapping.domain]
-    spoken += [mapping.rows, mapping.columns, *(extent for _, extent in mapping.cell)]
-    for fragment in (mapping.device, mapping.ir):
-        instructions = fragment.ila.instructions.values()
-        kernels = [fragment.program, *(i.kernel for i in instructions if i.kernel is not None)]
-        for kernel in kernels:
-            spoken += [term for statement in walk(kernel.body) for term in terms(statement)]
-            spoken += kernel.on_done.values()
-        for instruction in instructions:
-            spoken += [instruction.decode, instruction.kernel_guard, *instruction.updates.values()]
-    return {node.value for node in postorder(spoken) if node.op == "const" and not isinstance(node.value, bool)}

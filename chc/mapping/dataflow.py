@@ -20,7 +20,8 @@ from .memory.contexts import Context, in_range
 from .memory.indirect_addressing import IndirectAddressing
 from .memory.layout import Definition, Layout
 from .memory.reaching_definitions import ReachingDefinitions
-from .memory.samples import Sampler, Samples, recombined, samples_of, sizes_of
+from .memory.samples import Sampler, Samples, samples_of
+from .memory.sizes import Tried
 from .memory.values import Values
 from .program.schedule import schedule_of
 from .program.writes import Loops, Write
@@ -40,41 +41,43 @@ def prove_by_dataflow(proof: Proof) -> None:
     """
     mapping = proof.mapping
     cell = mapping.coordinates
-    samples = _of_cells(mapping)
-    rows = dict.fromkeys(samples.sizes(row) for row in samples.rows)
-    shapes = [dict(zip(mapping.parameters, row, strict=True)) for row in rows]
-    schedules = [schedule_of(fragment, shapes) for fragment in (mapping.device, mapping.ir)]
+    sizes = Tried.of(mapping)
+    fragments = (device_name(mapping), mapping.device), ("ir", mapping.ir)
+    schedules = [schedule_of(fragment, sizes.points) for _, fragment in fragments]
     proof.name_quotients([e for schedule in schedules for write in schedule.writes for _, e in write.loops])
-    context = Context(proof, proof.base, cell, samples)
-    of_sizes = Samples(tuple(mapping.parameters.values()), (), sizes_of(mapping))
-    sizes = Context(proof, proof.domain, (), of_sizes, "domain")
+    sizes.samplers = [Sampler(schedule) for schedule in schedules]
+    proof.samples = sizes.quick()
+    context = Context(proof, proof.base, cell, _of_cells(proof))
+    domain = Context(proof, proof.domain, (), Samples(proof.parameters, (), tuple(proof.samples)), "domain")
     sides = []
-    for prefix, schedule in zip((device_name(mapping), "ir"), schedules, strict=True):
-        for number, (text, condition) in enumerate(dict.fromkeys(schedule.requires), 1):
+    for (prefix, _), sampler in zip(fragments, sizes.samplers, strict=True):
+        for number, (text, condition) in enumerate(dict.fromkeys(sampler.schedule.requires), 1):
             meaning = "what decoding relies on holds for all sizes"
-            sizes.theorem(f"{prefix}: decoding", f"{number}: {text}", condition, meaning)
-        sides.append(Values(ReachingDefinitions(Layout(proof, prefix, schedule), Sampler(schedule))))
+            domain.theorem(f"{prefix}: decoding", f"{number}: {text}", condition, meaning)
+        sides.append(Values(ReachingDefinitions(Layout(proof, prefix, sampler.schedule), sampler)))
         IndirectAddressing(sides[-1]).resolve()
     device, ir = sides
-    _covers(sizes, context)
+    _covers(domain, context)
     together: dict[Write, Nest] = {}
     equivalence = Equivalence(proof, device, ir, Goals())
 
     def compare(case: Context, _: str) -> None:
-        together.update(_output(equivalence, sizes, case))
+        together.update(_output(equivalence, domain, case))
 
     try:
         compare(context, "")
     except Split:
         if mapping.recurrent:  # what holds at an earlier timestep must hold in all cases
             raise
-        in_cases(replace(context, samples=_of_cells(mapping, recombined(mapping))), "", compare)
+        proof.samples = sizes.recombined()
+        in_cases(replace(context, samples=_of_cells(proof)), "", compare)
     _track_writes(proof, sides, together)
 
 
-def _of_cells(mapping: TensorMapping, sizes: Sequence[tuple[int, ...]] | None = None) -> Samples:
+def _of_cells(proof: Proof) -> Samples:
     """Samples of output cells."""
-    samples = samples_of(mapping, mapping.coordinates, sizes)
+    mapping = proof.mapping
+    samples = samples_of(proof.parameters, mapping.coordinates, proof.samples)
     return samples.where(all_of(mapping.cell_conditions)) if mapping.cell_beyond else samples
 
 
@@ -192,7 +195,7 @@ class _GoalContexts:
         for coordinate, extent in goal.coordinates:
             encoding.assume(less(coordinate, extent))
         self.proof.fits(encoding, f"{goal.name}: extents")
-        samples = samples_of(self.proof.mapping, goal.coordinates)
+        samples = samples_of(self.proof.parameters, goal.coordinates, self.proof.samples)
         return Context(self.proof, encoding, goal.coordinates, samples, goal.name)
 
     @staticmethod

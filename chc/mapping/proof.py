@@ -36,6 +36,8 @@ class Proof:
     """The size domain, and that there is an output cell: what is only about values of the output."""
     domain: IntegerEncoding = field(init=False)
     """The size domain alone: what programs do at every size."""
+    samples: Sequence[tuple[int, ...]] = ()
+    """Sizes, values of the parameters, at which programs are tried."""
     levels: Levels = field(default_factory=Levels)
     inferred: dict[str, Inferred] = field(default_factory=dict)
     """Invariants found so far, by the Horn clauses of their systems without names."""
@@ -92,6 +94,11 @@ class Proof:
         self.base = self.domain.fork("size")
         for condition in self.mapping.cell_conditions:
             self.base.assume(condition)
+
+    @property
+    def parameters(self) -> tuple[Expr, ...]:
+        """The size variables of the mapping."""
+        return tuple(self.mapping.parameters.values())
 
     @property
     def sizes(self) -> set[FNode]:

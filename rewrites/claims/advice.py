@@ -69,8 +69,8 @@ ADVICE: tuple[tuple[str, str], ...] = (
     (
         r"which write gives a cell|begins anew in its first iteration",
         "store in one loop over all cells, or let a first or last iteration, a size or a block decide which store it "
-        "is; write zeros before the first addition, give `cell` coordinates where the device works in blocks, and "
-        "sample_shapes at which each case occurs; single shapes are proved by --method bmc with a --shape",
+        "is; write zeros before the first addition, and give `cell` coordinates where the device works in blocks; "
+        "single shapes are proved by --method bmc with a --shape",
     ),
     (
         r"do not correspond: they run|folds .* loops where the IR folds|registers of different sorts"

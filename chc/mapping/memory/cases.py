@@ -100,13 +100,13 @@ def _separating(
         sides = [[n for n, holds in rows if holds is side] for side in (True, False)]
         kinds = [set(side) for side in sides]
         pure = max((len(side) for side, kind in zip(sides, kinds, strict=True) if len(kind) == 1), default=0)
-        if not (all(kinds) and pure):
+        if not all(kinds):
             continue
         if not kinds[0] & kinds[1]:
             if len(kinds[0]) == len(kinds[1]) == 1:
                 return condition
             apart = condition if apart is None else apart
-        if (condition in guards, pure) > most:
+        if pure and (condition in guards, pure) > most:
             alone, most = condition, (condition in guards, pure)
     return alone if apart is None else apart
 

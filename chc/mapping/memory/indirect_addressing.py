@@ -22,7 +22,7 @@ from smt_encodings.environment import fresh, plain
 
 from .contexts import Context, conjuncts_of
 from .layout import Definition, Reader
-from .samples import Point, Samples, sizes_of
+from .samples import Point, Samples
 from .values import Values
 
 
@@ -216,8 +216,7 @@ class IndirectAddressing:
             for counter, extent in ranges:
                 encoding.assume(less(counter, extent))
             proof.fits(encoding, f"{name}: extents")
-            mapping = proof.mapping
-            samples = Samples(tuple(mapping.parameters.values()), (), sizes_of(mapping)).extend(ranges, 0, 5)
+            samples = Samples(proof.parameters, (), tuple(proof.samples)).extend(ranges, 0, 5)
             if not samples.rows:
                 raise Unsupported(f"{', '.join(c.name for c, _ in loops)} have no iteration at any sample")
             self._iterations[key] = _Iteration(Context(proof, encoding, ranges, samples, name), coordinates)

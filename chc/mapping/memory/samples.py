@@ -8,7 +8,6 @@ samples.  Nothing here is trusted: :mod:`chc.mapping.memory.reaching_definitions
 from __future__ import annotations
 
 import itertools
-import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 from chc.mapping.program.statements import variable_text
 from chc.mapping.program.writes import Loops, Schedule, Write
 from ila_lang import BvSort, Expr, compile_terms, concat, const, free_variables, postorder, resize
-from ila_lang.mapping import TensorMapping
+from ila_lang.language.expr import variables_of
 from smt_encodings.claims import Unsupported
 from smt_encodings.environment import plain
 
@@ -33,9 +32,6 @@ _FEW = 8
 
 MOST_CANDIDATES = 4000
 """Terms among which a component of a witness is looked up."""
-
-MOST_SIZES = 60
-"""Sizes that are tried beside a mapping's own samples in a proof by cases."""
 
 MOST_ITERATIONS = 1 << 19
 """Iterations of one write that are tried at a sample: half a minute, and some 200 MB."""
@@ -107,34 +103,12 @@ class Samples:
         return Samples(self.parameters, self.variables, rows)
 
 
-def sizes_of(mapping: TensorMapping) -> tuple[tuple[int, ...], ...]:
-    """Deterministic samples of parameters inside a mapping's size domain."""
-    rows = (tuple(sizes[n] for n in mapping.parameters) for sizes in mapping.sample_sizes(Random(0)))
-    return tuple(dict.fromkeys(rows))
-
-
-def recombined(mapping: TensorMapping) -> list[tuple[int, ...]]:
-    """Sizes inside a mapping's domain whose numbers occur in its samples, the smaller ones, with all samples.
-
-    A case of a proof needs samples in which everything else varies.
-    """
-    samples = sizes_of(mapping)
-    numbers = [sorted(set(column)) for column in zip(*samples, strict=True)]
-    most = max(math.prod(row) for row in samples)
-    rows = sorted(itertools.islice(itertools.product(*numbers), MOST_CANDIDATES), key=lambda row: (math.prod(row), row))
-    inside = (r for r in rows if math.prod(r) <= most and mapping.holds(dict(zip(mapping.parameters, r, strict=True))))
-    return list(dict.fromkeys([*samples, *itertools.islice(inside, MOST_SIZES)]))
-
-
-def samples_of(
-    mapping: TensorMapping, coordinates: Loops, sizes: Sequence[tuple[int, ...]] | None = None, each: int = 5
-) -> Samples:
-    """Deterministic samples of sizes, by default of a mapping's own, with coordinates of an output cell."""
-    random = Random(0)
-    parameters = tuple(mapping.parameters.values())
+def samples_of(parameters: tuple[Expr, ...], coordinates: Loops, sizes: Sequence[tuple[int, ...]]) -> Samples:
+    """Deterministic samples of coordinates of an output cell, at sizes."""
+    random, each = Random(0), 5
     extents = compile_terms(parameters, [e for _, e in coordinates])
     rows = []
-    for values in sizes or [tuple(s[n] for n in mapping.parameters) for s in mapping.sample_sizes(random)]:
+    for values in sizes:
         limits = extents(*values)
         if all(limits):
             rows += [(*values, *(random.randrange(n) for n in limits)) for _ in range(each)]
@@ -158,6 +132,18 @@ class Sampler:
         default_factory=dict
     )
     _sorted: dict[tuple[Expr, tuple[int, ...], int], list[Instance]] = field(default_factory=dict)
+
+    def takes(self, parameters: tuple[Expr, ...], sizes: tuple[int, ...], most: int) -> bool:
+        """Whether all writes whose loops sizes determine have at most so many iterations together at some sizes."""
+        for write in self.schedule.writes:
+            known = {*parameters, *write.counters}
+            if not known.issuperset(variables_of(*(e for _, e in write.loops))):
+                continue
+            iterations = _iterations(write, parameters, sizes, most)
+            if iterations is None:
+                return False
+            most -= len(iterations)
+        return True
 
     def last(
         self, samples: Samples, memory: Expr, address: Expr, point: Point
@@ -284,21 +270,29 @@ def _addresses(
         if name not in names:
             what = variable_text(variable)
             raise Unsupported(f"whether and where {write.label} writes depends on {what}: this is not followed")
-    iterations: Words = np.zeros((1, 0), np.int64)  # a row for each, a column for each counter
-    for level, (_, extent) in enumerate(write.loops):
-        limits = _values((*parameters, *write.counters[:level]), extent, sizes, iterations)
-        if sum(limits.tolist()) > MOST_ITERATIONS:
-            raise Unsupported(
-                f"{write.label} writes {plain(write.memory.name)} more than {MOST_ITERATIONS} times at sample "
-                "sizes, too often to be tried; give smaller sample shapes or shorter loops"
-            )
-        outer = np.repeat(np.arange(len(iterations)), limits)
-        counter = np.arange(len(outer)) - np.repeat(np.cumsum(limits) - limits, limits)
-        iterations = np.column_stack([iterations[outer], counter])
+    iterations = _iterations(write, parameters, sizes, MOST_ITERATIONS)
+    if iterations is None:
+        raise Unsupported(
+            f"{write.label} writes {plain(write.memory.name)} more than {MOST_ITERATIONS} times at sample "
+            "sizes, too often to be tried; give smaller sample shapes or shorter loops"
+        )
     known = (*parameters, *write.counters)
     iterations = iterations[np.flatnonzero(_values(known, write.guard, sizes, iterations))]
     addresses = _values(known, write.address, sizes, iterations)
     return zip(map(tuple, iterations.tolist()), addresses.tolist(), strict=True)
+
+
+def _iterations(write: Write, parameters: tuple[Expr, ...], sizes: tuple[int, ...], most: int) -> Words | None:
+    """Every iteration of a write's loops at concrete sizes, in order; None where they are more than ``most``."""
+    iterations: Words = np.zeros((1, 0), np.int64)  # a row for each, a column for each counter
+    for level, (_, extent) in enumerate(write.loops):
+        limits = _values((*parameters, *write.counters[:level]), extent, sizes, iterations)
+        if sum(limits.tolist()) > most:
+            return None
+        outer = np.repeat(np.arange(len(iterations)), limits)
+        counter = np.arange(len(outer)) - np.repeat(np.cumsum(limits) - limits, limits)
+        iterations = np.column_stack([iterations[outer], counter])
+    return iterations
 
 
 def _values(known: tuple[Expr, ...], term: Expr, sizes: tuple[int, ...], iterations: Words) -> Words:

@@ -13,7 +13,7 @@ between, the value is a *snapshot*: its term belongs to the place before that wr
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -133,14 +133,9 @@ class _Builder:
         scope = replace(scope, label=command.note or scope.label)
         meaning = "the command selects the instruction that it is taken for, and no other"
         chosen = self._choices(mapped, known, scope)
-        if chosen is None:
-            decoded = self._decode(mapped, known)
-            self._require(scope, "decoding", "the instruction", meaning, decoded.selected)
-            self._effect(decoded, command.note, known, scope)
-            return
-        before = dict(known)
+        name, before = "the instructions" if chosen[1:] else "the instruction", dict(known)
         for decoded in chosen:
-            self._require(scope, "decoding", "the instructions", meaning, decoded.selected)
+            self._require(scope, "decoding", name, meaning, decoded.selected)
         for decoded in chosen:
             inside = dict(before)
             self._effect(decoded, command.note, inside, replace(scope, guard=scope.guard & decoded.condition))
@@ -148,12 +143,15 @@ class _Builder:
                 if value is not before.get(target):
                     known[target] = ite(decoded.condition, value, known[target])
 
-    def _choices(self, command: Command, known: Known, scope: _Scope) -> list[Decoded] | None:
-        """What a command does by each instruction that iterations of the loops around choose; None for one alone."""
+    def _choices(self, command: Command, known: Known, scope: _Scope) -> list[Decoded]:
+        """What a command does: by one instruction, or by each that iterations of the loops around choose."""
         chosen = choices(self.fragment, command, known, scope.loops, self.samples)
-        for counter in self.literal if chosen is not None else ():
-            if any(counter.name in free_variables(d.condition) for d in chosen or ()):
-                return None
+        if chosen is None:
+            return [self._decode(command, known)]
+        names = free_variables(*(d.condition for d in chosen))
+        if any(counter.name in names for counter in self.literal):
+            with suppress(Unsupported):  # the instructions may be one in each iteration of a short loop
+                return [self._decode(command, known)]
         return chosen
 
     def _effect(self, decoded: Decoded, note: str, known: Known, scope: _Scope) -> None:

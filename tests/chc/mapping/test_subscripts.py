@@ -9,6 +9,7 @@ from hypothesis import given, settings
 
 from chc.mapping.dataflow import Context
 from chc.mapping.memory.samples import samples_of
+from chc.mapping.memory.sizes import Tried
 from chc.mapping.proof import Proof
 from chc.mapping.relate.subscripts import Subscripts
 from ila_lang import compile_terms
@@ -27,7 +28,7 @@ def _context() -> Context:
     cell = CLAIM.coordinates
     for coordinate, extent in cell:
         proof.base.assume(extent > coordinate)
-    return Context(proof, proof.base, cell, samples_of(CLAIM, cell))
+    return Context(proof, proof.base, cell, samples_of(proof.parameters, cell, Tried.of(CLAIM).own))
 
 
 def _natural(data: st.DataObject, variables: list[Term]) -> Term:

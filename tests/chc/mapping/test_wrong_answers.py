@@ -383,13 +383,13 @@ def chosen(change: Callable[[Expr], Expr]) -> Body:
 
 @asks("whether index arithmetic fits", "no overflow")
 def one_of_two_remainders_wraps_around(right: bool) -> TensorMapping:
-    """Those of even numbers are 12 at most, and with 3 they have 4 bits."""
-    top = 4 if right else 3
+    """Those of even numbers are 124 at most, and with 3 they have 7 bits."""
+    top = 7 if right else 6
 
     def wrapped(number: Expr) -> Expr:
-        return ite((number % 14)[top:0] + const(3, top + 1) >= 3, const(0, 8), const(1, 8))
+        return ite((number % 126)[top:0] + const(3, top + 1) >= 3, const(0, 8), const(1, 8))
 
-    return flow(mapping(chosen(lambda i: wrapped(i * 2) + wrapped(i * 3))))
+    return flow(mapping(chosen(lambda i: wrapped(i * 2) + wrapped(i * 5))))
 
 
 @asks("whether index arithmetic fits", "no overflow")
@@ -431,4 +431,4 @@ def test_a_wrong_answer_proves_nothing(
     verdict = attempt(CLAIMS[name](False))
     assert verdict.status is Status.UNKNOWN, verdict.reason
     failed = verdict.obligations[-1]
-    assert failed.group == obligation and not failed.discharged, verdict.reason
+    assert failed.group.startswith(obligation) and not failed.discharged, verdict.reason

@@ -18,7 +18,8 @@ from chc.mapping.memory.contexts import Context
 from chc.mapping.memory.indirect_addressing import IndirectAddressing
 from chc.mapping.memory.layout import Layout
 from chc.mapping.memory.reaching_definitions import ReachingDefinitions
-from chc.mapping.memory.samples import Sampler, Samples, samples_of, sizes_of
+from chc.mapping.memory.samples import Sampler, Samples, samples_of
+from chc.mapping.memory.sizes import Tried
 from chc.mapping.memory.values import FoldUse, Values
 from chc.mapping.program.schedule import schedule_of
 from chc.mapping.proof import Proof
@@ -90,13 +91,16 @@ def traced(proof: Proof) -> Trace:
     """The output cell of the device, at arbitrary coordinates; raises one of ``NotTraced`` where that is not proved."""
     claim = proof.mapping
     assert _precondition(proof)
-    samples = samples_of(claim, claim.coordinates)
+    tried = Tried.of(claim)
+    schedule = schedule_of(claim.device, tried.points)
+    tried.samplers = [Sampler(schedule)]
+    proof.samples = tried.quick()
+    samples = samples_of(proof.parameters, claim.coordinates, proof.samples)
     context = Context(proof, proof.base, claim.coordinates, samples)
-    sizes = Context(proof, proof.domain, (), Samples(tuple(claim.parameters.values()), (), sizes_of(claim)), "domain")
-    schedule = schedule_of(claim.device, [dict(zip(claim.parameters, samples.rows[0], strict=False))])
+    sizes = Context(proof, proof.domain, (), Samples(proof.parameters, (), tuple(proof.samples)), "domain")
     for text, condition in schedule.requires:
         sizes.theorem("decoding", text, condition, "holds for all sizes")
-    values = Values(ReachingDefinitions(Layout(proof, "toy", schedule), Sampler(schedule)))
+    values = Values(ReachingDefinitions(Layout(proof, "toy", schedule), tried.samplers[0]))
     IndirectAddressing(values).resolve()
     index = claim.output_index(claim.row_at, claim.column_at)
     return Trace(values, context, values.after(context, claim.device.tensor(claim.output[0]), index))
