@@ -9,8 +9,9 @@ of the cell.  The obligations that make it so, for all sizes:
 * an iteration of the write between the first and the last one that writes the cell differs in no other counter;
 * no other write writes the cell in between.
 
-The address, the condition and all extents must not depend on the counters of the fold, so that all its iterations exist
-and write the cell.
+The address, the condition and the extents of other loops must not depend on the counters of the fold, so that all its
+iterations exist and write the cell.  Where the extents of its own loops depend on each other, as in sums over pairs
+``q <= p``, it is a fold of folds, and that its first iteration exists is an obligation, too.
 
 A write may begin anew instead of going on: its value is that of a cell which a choice replaces by something else, such
 as 0, in the first iteration.  Then the fold begins with that, and what the cell held does not matter.  Obligations: the
@@ -86,7 +87,7 @@ def reduction(side: ReachingDefinitions, context: Context, definition: Definitio
         return None
     name = f"{write.label} {side.schedule.writes.index(write)}, {side.numbered()}"
     loops = tuple(loop for loop in write.loops if loop[0] in counters)
-    require_independent(write, counters, guarded=not begin)
+    require_independent(write, counters, guarded=not begin, among=True)
     start = {c: resize(t, 32) * 0 + begin if c in counters else t for c, t in definition.at.items()}
     first = Definition(write, start)
     ends(context, side, name, definition, loops)
@@ -99,6 +100,9 @@ def reduction(side: ReachingDefinitions, context: Context, definition: Definitio
     if begins is not None:
         _goes_on(context, side, name, first, loops, update.adds)
         begins = begins if begins_anew(context, side, name, first, update.adds) else None
+    if _depends(loops) is not None:
+        exists, meaning = first.exists(), "loops that depend on each other have a first iteration"
+        context.theorem(f"{side.prefix}: accumulation", f"{name}: first", exists, meaning)
     fold = fold_of(side, name, write, update, loops)
     return Reduction(fold, reader, Point(write.place, _at(first)), begins, part)
 
@@ -158,7 +162,7 @@ def _goes_on(
     """All later iterations than the first one go on from the cell."""
     here = {c: resize(t, c.width) for c, t in first.at.items()}
     names = {c: fresh(f"later.{plain(c.name)}", c.sort) for c, _ in loops}
-    iterations = tuple((names[c], substitute(e, here)) for c, e in loops)
+    iterations = tuple((names[c], substitute(e, here | names)) for c, e in loops)
     inside = context.inside(iterations, f"{context.name}{', ' if context.name else ''}{name}")
     later = any_of([c >= 1 for c in names.values()])
     goal = later.implies(substitute(adds, here | names))
@@ -223,20 +227,24 @@ def _repeated(
     return counters, first.pop() if len(first) == 1 else 0
 
 
-def require_independent(write: Write, counters: set[Expr], *, guarded: bool = True) -> None:
+def require_independent(write: Write, counters: set[Expr], *, guarded: bool = True, among: bool = False) -> None:
     """Raises Unsupported where the place, the condition or the number of iterations of a write depend on counters.
 
-    Unless ``guarded``, the condition may.
+    Unless ``guarded``, the condition may; with ``among`` the extents of these counters' own loops may.
     """
-    terms = [write.address, *(e for _, e in write.loops), *([write.guard] if guarded else [])]
+    extents = [e for c, e in write.loops if not (among and c in counters)]
+    terms = [write.address, *extents, *([write.guard] if guarded else [])]
     used = set(free_variables(*terms).values())
     clash = next((c for c in write.counters if c in counters and c in used), None)
     if clash is not None:
-        raise _dependent(write, clash)
+        raise Unsupported(f"{write.label} accumulates over {clash.name}, on which its address or a loop depends")
 
 
-def _dependent(write: Write, clash: Expr) -> Unsupported:
-    return Unsupported(f"{write.label} accumulates over {clash.name}, on which its address or a loop depends")
+def _depends(loops: Loops) -> int | None:
+    """The last one of some loops whose extent depends on the counter of another; None where all are a rectangle."""
+    counters = {c for c, _ in loops}
+    dependent = (n for n, (_, e) in enumerate(loops) if counters & set(free_variables(e).values()))
+    return max(dependent, default=None)
 
 
 def ends(context: Context, side: ReachingDefinitions, name: str, definition: Definition, loops: Loops) -> None:
@@ -290,15 +298,15 @@ def fold_of(side: ReachingDefinitions, name: str, write: Write, update: Update, 
             (result,) = inner
             added = schedule.folds[result]
     if added is not None:
-        here = set(free_variables(*(e for _, e in added.loops)).values())
-        clash = next((c for c, _ in loops if c in here), None)
-        if clash is not None and result is None:
-            raise _dependent(write, clash)
-        if clash is None and (result is None or _onefold_of(side, name, write, value, register, result)):
+        rectangle = {c for c, _ in loops}.isdisjoint(free_variables(*(e for _, e in added.loops)).values())
+        if result is None or (rectangle and _onefold_of(side, name, write, value, register, result)):
             step = substitute(added.step[0], {added.registers[0]: register})
             loops, value = (*loops, *added.loops), step
     own = write.memory.load(write.address)
-    return Fold(write, loops, (register,), (own,), (value,), (fresh(f"{register.name}.result", own.sort),))
+    fold = Fold(write, loops, (register,), (own,), (value,), (fresh(f"{register.name}.result", own.sort),))
+    while (inner := _depends(fold.loops)) is not None:
+        fold = schedule.nested(fold, inner)
+    return fold
 
 
 def _onefold_of(side: ReachingDefinitions, name: str, write: Write, value: Expr, register: Expr, result: Expr) -> bool:

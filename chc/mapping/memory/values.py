@@ -55,6 +55,8 @@ class FoldUse:
     symbols: tuple[Expr, ...]
     context: Context
     part: tuple[Expr, Expr] | None = None
+    selected: tuple[tuple[Expr, Expr], ...] = ()
+    """For each loop, where its first iteration and how many iterations are taken; none where all are."""
     blocks: tuple[Expr, Expr] | None = None
     """How many blocks of iterations of the outermost loop a step takes together, and how many are in each."""
     cycle: Cycle | None = None
@@ -68,6 +70,8 @@ class FoldUse:
         """Counters and extents, the latter over the coordinates of the context; counters begin at 0 in a part, too."""
         here = narrow(self.at)
         loops = tuple((c, substitute(e, here)) for c, e in self.fold.loops)
+        if self.selected:
+            loops = tuple((c, length) for (c, _), (_, length) in zip(loops, self.selected, strict=True))
         if self.blocks is not None:
             return ((loops[0][0], self.blocks[0]),)
         if self.longer is not None:
@@ -77,6 +81,8 @@ class FoldUse:
     def shifted(self, at: Iteration) -> Iteration:
         """Counters of the whole fold for counters that begin at 0."""
         counter = self.fold.loops[0][0]
+        first = zip(self.fold.loops, self.selected, strict=False)
+        at = {**at, **{c: resize(at[c], 32) + begin for (c, _), (begin, _) in first}}
         if self.longer is not None:
             begins = zip(self.fold.loops, self.longer, strict=True)
             at = {**at, **{c: resize(at[c], 32) - begin for (c, _), (begin, _) in begins}}
@@ -131,9 +137,10 @@ class Values:
 
     def after(self, context: Context, memory: Expr, address: Expr) -> Expr:
         """The value of a cell after the program; its address is over the coordinates of the context."""
-        return self._cell(context, memory, Reader(address, None, {}), END)
+        return self.before(context, memory, Reader(address, None, {}), END)
 
-    def _cell(self, context: Context, memory: Expr, reader: Reader, point: Point) -> Expr:
+    def before(self, context: Context, memory: Expr, reader: Reader, point: Point) -> Expr:
+        """The value of a cell just before a point of the program."""
         cell = reader.cell()
         key = (context, memory, cell, point.place, point.counters)
         if key not in self._known:
@@ -203,7 +210,7 @@ class Values:
                 return self._in_turn(context, definition, turns)
             return self.term(context, write, definition.at, (), write.value)
         if reduced.begins is None:
-            initial = self._cell(context, write.memory, reduced.reader, reduced.start)
+            initial = self.before(context, write.memory, reduced.reader, reduced.start)
         else:
             initial = self.term(context, write, reduced.reader.at, (), reduced.begins)
         symbols = self._symbols(context, reduced.fold)
@@ -215,7 +222,7 @@ class Values:
         if turns.begins is None:
             instance = self.definitions.layout.instance(start.write)
             reader = Reader(start.write.address, instance, start.at)
-            initial = self._cell(context, start.write.memory, reader, own_point(start))
+            initial = self.before(context, start.write.memory, reader, own_point(start))
         else:
             initial = self.term(context, start.write, start.at, (), turns.begins)
         result = fresh("turns.result", update.register.sort)
@@ -291,7 +298,7 @@ class Values:
                 if any(n in self.definitions.schedule.folds for n in postorder([address])):
                     raise Unsupported(f"{write.label} reads at an address that a loop computes")
                 instance = self.definitions.layout.instance(write, inner)
-                values[node] = self._cell(context, memory, Reader(address, instance, at), point)
+                values[node] = self.before(context, memory, Reader(address, instance, at), point)
             elif node in self.definitions.schedule.folds:
                 values[node] = self._fold(context, at, inner, node, carried)
             elif node in self.definitions.schedule.snapshots:
@@ -416,6 +423,12 @@ class Values:
         use.context.samples.require(*(extent for _, extent in use.loops))
         self.folds |= dict.fromkeys(use.symbols, use)
         return use.symbols[0]
+
+    def nested(self, use: FoldUse, count: int) -> FoldUse:
+        """A fold over ``count`` loops, of folds over its others; as it was where it has no more loops than that."""
+        if len(use.loops) <= count or use.part or use.blocks or use.cycle or use.selected:
+            return use
+        return replace(use, fold=self.definitions.schedule.nested(use.fold, count))
 
     def in_parts(self, use: FoldUse, length: Expr) -> FoldUse:
         """The rest of a fold that begins with the result of its first ``length`` iterations of the outermost loop.

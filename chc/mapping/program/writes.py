@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from ila_lang import Expr, Fragment, false, free_variables, postorder, true
+from ila_lang import Expr, Fragment, false, free_variables, postorder, substitute, true
 from ila_lang.language.expr import variables_of
 from smt_encodings.claims import Unsupported
+from smt_encodings.environment import fresh
 
 Loops = tuple[tuple[Expr, Expr], ...]
 """Counters and extents, outermost first."""
@@ -147,6 +148,17 @@ class Schedule:
             else:
                 open_ += term.args[::-1]
         return list(parts)
+
+    def nested(self, fold: Fold, count: int) -> Fold:
+        """A fold over its first ``count`` loops, of which each step is a fold over the others that goes on from it."""
+        registers = tuple(fresh(r.name, r.sort) for r in fold.registers)
+        results = tuple(fresh(f"{r.name}.inner", r.sort) for r in fold.registers)
+        renamed = dict(zip(fold.registers, registers, strict=True))
+        step = tuple(substitute(t, renamed) for t in fold.step)
+        inner = Fold(fold.here, fold.loops[count:], registers, fold.registers, step, results)
+        self.registers |= set(registers)
+        self.folds |= dict.fromkeys(results, inner)
+        return Fold(fold.here, fold.loops[:count], fold.registers, fold.initial, results, fold.results)
 
     def flat(self, fold: Fold) -> Fold:
         """A fold whose step is a whole fold that goes on from its registers, as one over the loops of both.

@@ -33,10 +33,11 @@ from smt_encodings.environment import fresh, plain
 from smt_encodings.values import differ, differing_values, falsifying, lemma_instances
 
 from .any_order import AnyOrder
+from .idle import shortened, taken
 from .induction import Goals
 from .iterations import Iterations
 from .padding import padded, without_padding
-from .scattered_reduction import Sides, holds_fold
+from .scattered_reduction import Sides, holds_fold, often
 
 _FEW = 4
 """Iterations that a device may have before a loop without being one."""
@@ -285,7 +286,10 @@ class Equivalence:
         context = max(cell.context, use.context, key=lambda s: len(s.ranges))
         self._count += 1
         name, own = f"fold {self._count}", f"fold{self._count}"
+        use = taken(self.ir, use, often(self.device, context, cell, use), context, f"{name} of the IR")
         step = holds_fold(Sides(self.device, self.ir, self.iterations), context, cell, use, name, own)
+        if step.initial is not None:
+            self.values(context, f"{name}, initial value", *step.initial)
         self._equal += [(step.context, (symbol,)) for symbol in step.shared]
         self.values(step.context, step.name, step.device, step.ir)
         total = fresh(f"total.{own}.0", cell.symbol.sort)
@@ -300,6 +304,10 @@ class Equivalence:
         name, own = f"fold {self._count}", f"fold{self._count}"
         label = f"{device.fold.here.label}, {name}"
         levels = align(device.loops, ir.loops, context.proves, by_sizes=True) if device.cycle is None else None
+        if levels is None and device.cycle is None:
+            one, other = shortened((self.device, device), (self.ir, ir), context, label)
+            levels = align(one.loops, other.loops, context.proves, by_sizes=True)
+            device, ir = (device, ir) if levels is None else (one, other)
         if levels is None:
             ir = self._from_where_it_goes_on(context, label, device, ir)
             ir = ir if device.cycle is None else self._in_blocks(context, label, device, device.cycle, ir)

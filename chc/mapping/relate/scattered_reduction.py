@@ -9,7 +9,7 @@ other lexicographically:
   (**before**, in the   cases of how many counters start anew), so by induction it is the register's value there;
 * with the same old value, or at the first iteration with the register's initial one, both sides store the same.
 
-What the cell held before the first iteration must not matter.
+What the cell held before the first iteration does not matter, or is what the register begins with.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from chc.mapping.memory.layout import Reader, narrow
 from chc.mapping.memory.samples import Point, candidates
 from chc.mapping.memory.values import FoldUse, ScatteredReduction, Values
 from chc.mapping.program.writes import Loops
-from ila_lang import Expr, all_of, any_of, ite, resize, substitute
+from ila_lang import Expr, all_of, any_of, const, ite, resize, substitute, true
+from ila_lang.language.expr import variables_of
 from smt_encodings.claims import Unsupported
 from smt_encodings.environment import fresh, plain
 
@@ -47,6 +48,8 @@ class Step:
     device: Expr
     ir: Expr
     shared: tuple[Expr, ...]
+    initial: tuple[Expr, Expr] | None = None
+    """What both sides begin with, which must be equal around the context; None where it does not matter."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,9 @@ def holds_fold(sides: Sides, context: Context, cell: ScatteredReduction, use: Fo
     left = sides.device.term(step, write, at, (), substitute(write.value, {cell.old: old}))
     (initial,) = use.initial
     (right,) = sides.ir.step(use, step, (old,), at_use)
+    starts = {first: true, **{counter: const(0, counter.width) for counter, _ in counters}}
+    if old in set(variables_of(substitute(left, starts))):
+        return Step(step, f"{name}, step", left, right, (old,), (_begins(induction, sides, context), initial))
     return Step(
         step,
         f"{name}, step",
@@ -118,6 +124,17 @@ def _iterations(sides: Sides, inside: Context, cell: ScatteredReduction, counter
     return at
 
 
+def often(device: Values, context: Context, cell: ScatteredReduction, use: FoldUse) -> list[Expr]:
+    """How often the cell is added to, as a term; nothing where none is found, or where ``use`` has several loops."""
+    write, at = cell.definition.write, narrow(cell.definition.at)
+    point = Point(write.place, tuple(cell.definition.at[c] for c in write.counters))
+    runs = device.definitions.sampler.runs(context.samples, write, substitute(write.address, at), point)
+    hints = [substitute(e, at) for _, e in write.loops]
+    table = candidates(context.samples, context.ranges, [*hints, *(e for _, e in use.loops)], write)
+    term = table.get(tuple(len(run) + 1 for run in runs))
+    return [] if term is None or len(use.loops) != 1 else [term]
+
+
 def _exist(claim: _Induction) -> None:
     """The write has the iterations, and its condition holds in them."""
     write, at = claim.cell.definition.write, claim.at
@@ -140,6 +157,15 @@ def _ends(claim: _Induction, context: Context) -> None:
         same = equal(substitute(claim.at[loop], ends), definition.at[loop])
         meaning = "the last iteration gave the cell its value"
         context.theorem(group, f"{name}: last, {plain(loop.name)}", same, meaning)
+
+
+def _begins(claim: _Induction, sides: Sides, context: Context) -> Expr:
+    """What the cell holds before the first iteration."""
+    write, layout = claim.cell.definition.write, sides.device.definitions.layout
+    first = {c: substitute(t, {counter: counter * 0 for counter, _ in claim.counters}) for c, t in claim.at.items()}
+    reader = Reader(write.address, layout.instance(write), first)
+    point = Point(write.place, tuple(first[c] for c in write.counters))
+    return sides.device.before(context, write.memory, reader, point)
 
 
 def _before(claim: _Induction, sides: Sides) -> list[Expr]:

@@ -165,6 +165,14 @@ def _plain(w: Writer, stage: Stage, source: Expr, target: Expr) -> None:
             with w.k.when(w.names.new(), i != 0):
                 w.k.assign(acc, w.word(target, w.at(i - 1, j)))
             w.k.store(target, w.at(i, j), stage.step(acc, w.word(source, w.at(i, j))))
+        elif stage.kind == "causal":
+            acc = w.k.let(w.names.new(), const(stage.literal, 8))
+            with w.loop(i + 1) as x:
+                w.k.assign(acc, stage.step(acc, w.word(source, w.at(x, j))))
+            w.k.store(target, w.at(i, j), stage.value(w.side, acc))
+        elif stage.kind == "triangle":
+            inside = stage.value(w.side, w.word(source, w.at(i, j)))
+            w.k.store(target, w.at(i, j), ite(j <= i, inside, const(stage.literal, 8)))
         elif stage.kind == "shift":
             word = w.k.let(w.names.new(), const(stage.literal, 8))
             with w.k.when(w.names.new(), i + 1 < n):
@@ -218,8 +226,7 @@ def _row_by_row(w: Writer, stage: Stage, source: Expr, target: Expr) -> None:
 def _in_memory(w: Writer, stage: Stage, source: Expr, target: Expr) -> None:
     """A fold that is accumulated in the cells of a buffer."""
     n, m, (_, sums) = w.side.rows, w.side.columns, w.side.scratch
-    with w.loop(n) as i, w.loop(m) as j:
-        w.k.store(sums, w.at(i, j), const(stage.literal, 8))
+    _filled(w, stage, sums)
     with w.loop(n) as i, w.loop(m) as j, w.loop(m) as x:
         old = w.word(sums, w.at(i, j))
         w.k.store(sums, w.at(i, j), stage.step(old, w.word(source, w.at(i, x))))
@@ -245,6 +252,51 @@ def _moved(w: Writer, stage: Stage, source: Expr, target: Expr) -> None:
         w.k.store(target, w.at(i, j), stage.value(w.side, w.word(source, w.at(i + 1, j))))
     with w.loop(m) as j:
         w.k.store(target, w.at(n - 1, j), stage.value(w.side, const(stage.literal, 8)))
+
+
+def _filled(w: Writer, stage: Stage, memory: Expr) -> None:
+    with w.loop(w.side.rows) as i, w.loop(w.side.columns) as j:
+        w.k.store(memory, w.at(i, j), const(stage.literal, 8))
+
+
+def _triangle(w: Writer, stage: Stage, source: Expr, target: Expr) -> None:
+    """The lower triangle after all is filled: a row, or where the literal is odd a column, after the other."""
+    n, m = w.side.rows, w.side.columns
+    _filled(w, stage, target)
+    if stage.literal % 2:
+        with w.loop(m) as j, w.loop(ite(j < n, n - j, const(0, 32))) as k:
+            w.k.store(target, w.at(j + k, j), stage.value(w.side, w.word(source, w.at(j + k, j))))
+    else:
+        with w.loop(n) as i, w.loop(ite(i < m, i + 1, m)) as j:
+            w.k.store(target, w.at(i, j), stage.value(w.side, w.word(source, w.at(i, j))))
+
+
+def _rows_in_two(w: Writer, stage: Stage, source: Expr, target: Expr) -> None:
+    """The row of a triangle, and then the rest of the row."""
+    n, m = w.side.rows, w.side.columns
+    with w.loop(n) as i:
+        with w.loop(ite(i < m, i + 1, m)) as j:
+            w.k.store(target, w.at(i, j), stage.value(w.side, w.word(source, w.at(i, j))))
+        with w.loop(ite(i + 1 < m, m - i - 1, const(0, 32))) as k:
+            w.k.store(target, w.at(i, i + 1 + k), const(stage.literal, 8))
+
+
+def _causal(w: Writer, stage: Stage, source: Expr, target: Expr) -> None:
+    """A fold over the rows up to this one in the cells of a buffer: all at once, or a row after the other."""
+    n, m, (buffer, sums) = w.side.rows, w.side.columns, w.side.scratch
+    if stage.literal % 2:
+        _filled(w, stage, sums)
+        with w.loop(n) as i, w.loop(i + 1) as x, w.loop(m) as j:
+            w.k.store(sums, w.at(i, j), stage.step(w.word(sums, w.at(i, j)), w.word(source, w.at(x, j))))
+    with w.loop(n) as i:
+        if stage.literal % 2 == 0:
+            with w.loop(m) as j:
+                w.k.store(buffer, j, const(stage.literal, 8))
+            with w.loop(i + 1) as x, w.loop(m) as j:
+                w.k.store(buffer, j, stage.step(w.word(buffer, j), w.word(source, w.at(x, j))))
+        with w.loop(m) as j:
+            word = w.word(sums, w.at(i, j)) if stage.literal % 2 else w.word(buffer, j)
+            w.k.store(target, w.at(i, j), stage.value(w.side, word))
 
 
 def _by_table(w: Writer, stage: Stage, source: Expr, target: Expr) -> None:
@@ -291,6 +343,8 @@ FORMS: dict[str, list[Form]] = {
     "shift": [_plain, _moved],
     "gather": [_plain, _by_table],
     "choose": [_plain, _blocks],
+    "triangle": [_plain, _triangle, _rows_in_two],
+    "causal": [_plain, _causal],
     "tree": [_tree],
 }
 

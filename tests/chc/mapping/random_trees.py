@@ -95,7 +95,10 @@ class Tree:
 
     def extent(self) -> Expr:
         """How often a loop runs."""
-        shorter = self.counters[-1] + 1 if self.counters else self.rows - 1
+        one = self.draws.choice(self.counters) if self.counters else const(0, 32)
+        rest = ite(one < self.rows, self.rows - one, const(0, 32))
+        band = ite(one + 2 < self.columns, one + 2, self.columns)
+        shorter = self.draws.choice([one + 1, one + 1, rest, band]) if self.counters else self.rows - 1
         literals = [const(k, 32) for k in (1, 2, 3)]
         far = [resize(self.columns[2:0], 32), ite(self.rows > 8, const(1, 32), self.columns)]
         if self.draws.random() < FAR:
@@ -111,6 +114,8 @@ class Tree:
     def address(self) -> Expr:
         """A cell: a row and a column, or an element of a row."""
         one, two = self.index(), self.index()
+        if self.draws.random() < 0.15:
+            one = one + self.index()
         cell, turned = one * self.columns + two, (self.rows - 1 - one) * self.columns + two
         divided = (one // self.columns) * self.columns + one % self.columns
         read = self.draws.choice(self.memories).load(two).zext(32)
