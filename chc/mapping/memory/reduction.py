@@ -304,8 +304,8 @@ def fold_of(side: ReachingDefinitions, name: str, write: Write, update: Update, 
             loops, value = (*loops, *added.loops), step
     own = write.memory.load(write.address)
     fold = Fold(write, loops, (register,), (own,), (value,), (fresh(f"{register.name}.result", own.sort),))
-    while (inner := _depends(fold.loops)) is not None:
-        fold = schedule.nested(fold, inner)
+    while (first := _depends(fold.loops)) is not None:
+        fold = schedule.nested(fold, first)
     return fold
 
 
