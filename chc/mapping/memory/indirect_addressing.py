@@ -11,6 +11,7 @@ Memories are resolved one after the other: where a memory is written must not de
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from chc.mapping.arithmetic.exact import less
@@ -80,10 +81,12 @@ class IndirectAddressing:
         if any(memory is m for m in self._open):
             raise Unsupported(f"where {memory.name} is written depends on what it holds")
         self._open.append(memory)
-        for number, write in enumerate(self._schedule.writes):
-            if write.memory is memory:
-                self._schedule.writes[number] = self._write(write)
-        self._open.pop()
+        try:
+            for number, write in enumerate(self._schedule.writes):
+                if write.memory is memory:
+                    self._schedule.writes[number] = self._write(write)
+        finally:
+            self._open.pop()
         self._ready.add(memory)
 
     # -- statements ---------------------------------------------------------------------------------
@@ -139,19 +142,20 @@ class IndirectAddressing:
             self._schedule.folds.update(dict.fromkeys(fold.results, resolved))
 
     def _direct(self, write: Write, value: Expr, inner: Loops) -> Expr:
-        """A term with the words replaced that its loads take their addresses from."""
+        """A term with the words replaced that its loads take their addresses from, but for those that are data."""
         words = {word for n in postorder([value]) if n.op == "load" for word in _loads([n.args[1]])}
-        return self._without(write, value, words, inner) if words else value
+        known: dict[Expr, Expr] = {}
+        for word in _loads([value]):  # inner ones first
+            if word in words:
+                with suppress(Unsupported):  # both sides must have it in common, then
+                    known[word] = self._word(write, substitute(word, known), inner)
+        return substitute(value, known)
 
     def _plain(self, write: Write, term: Expr) -> Expr:
         """A term without loads."""
-        return self._without(write, term, set(_loads([term])), ())
-
-    def _without(self, write: Write, term: Expr, words: set[Expr], inner: Loops) -> Expr:
         known: dict[Expr, Expr] = {}
         for word in _loads([term]):  # inner ones first
-            if word in words:
-                known[word] = self._word(write, substitute(word, known), inner)
+            known[word] = self._word(write, substitute(word, known), ())
         return substitute(term, known)
 
     def _holds(self, number: int, condition: Condition) -> None:

@@ -19,6 +19,7 @@ from smt_encodings.claims import Unsupported
 from smt_encodings.environment import fresh, plain
 
 from .contexts import Context, conjuncts_of
+from .gathers import Gather, gather_of
 from .layout import Definition, Iteration, Reader, narrow
 from .reaching_definitions import ReachingDefinitions
 from .reduction import reduction, scatters
@@ -123,6 +124,7 @@ class Values:
     folds: dict[Expr, FoldUse] = field(default_factory=dict)
     """By the symbols that stand for the folds' results."""
     scattered: dict[Expr, ScatteredReduction] = field(default_factory=dict)
+    gathers: dict[tuple[object, ...], Gather] = field(default_factory=dict)
     earlier: dict[Expr, tuple[Context, Definition]] = field(default_factory=dict)
     """By symbols, values stored in earlier iterations of the loop over time: what the induction is about."""
     time: tuple[int, Expr] | None = None
@@ -266,6 +268,8 @@ class Values:
                 return definition
             memory, address = write.value.args
             reader = Reader(address, self.definitions.layout.instance(write), definition.at)
+            if not context.samples.determine(reader.cell()):  # an address that is data
+                return definition
             point = Point(write.place, tuple(definition.at[c] for c in write.counters))
 
     def choices(self, context: Context, definition: Definition) -> list[Expr]:
@@ -293,10 +297,13 @@ class Values:
         for node in postorder([term]):
             if node.op == "load":
                 memory, address = node.args
-                if memory.op != "var" or any(n.op == "load" for n in postorder([address])):
-                    raise Unsupported(f"{write.label} reads at an address that is itself read from memory")
-                if any(n in self.definitions.schedule.folds for n in postorder([address])):
-                    raise Unsupported(f"{write.label} reads at an address that a loop computes")
+                if memory.op != "var":
+                    raise Unsupported(f"{write.label} reads from a memory that a term makes")
+                gather = gather_of(context, node, point, here, {**carried, **values})
+                if gather is not None:
+                    values[node] = self.gathers.setdefault(gather.key, gather).symbol
+                    self.symbols[values[node]] = context
+                    continue
                 instance = self.definitions.layout.instance(write, inner)
                 values[node] = self.before(context, memory, Reader(address, instance, at), point)
             elif node in self.definitions.schedule.folds:

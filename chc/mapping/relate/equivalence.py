@@ -33,6 +33,7 @@ from smt_encodings.environment import fresh, plain
 from smt_encodings.values import differ, differing_values, falsifying, lemma_instances
 
 from .any_order import AnyOrder
+from .gathered import pairs
 from .idle import shortened, taken
 from .induction import Goals
 from .iterations import Iterations
@@ -68,6 +69,7 @@ class Equivalence:
     def values(self, context: Context, name: str, left: Expr, right: Expr) -> None:
         """Proves that a value of the device is the value of the IR; both belong to ``context``."""
         left, right = self._folded(context, name, left, right)
+        self._equal += pairs((self.device, self.ir), left, right, self._shared(context), self.values)
         left = self._chosen_cells(left, right)
         unpaired = self._pair_sources(context, left, right)
         self._pair_earlier(context, left, right)

@@ -170,6 +170,8 @@ def _plain(w: Writer, stage: Stage, source: Expr, target: Expr) -> None:
             with w.loop(i + 1) as x:
                 w.k.assign(acc, stage.step(acc, w.word(source, w.at(x, j))))
             w.k.store(target, w.at(i, j), stage.value(w.side, acc))
+        elif stage.kind == "lookup":
+            w.k.store(target, w.at(i, j), w.word(source, w.word(source, w.at(i, j)).zext(32)))
         elif stage.kind == "triangle":
             inside = stage.value(w.side, w.word(source, w.at(i, j)))
             w.k.store(target, w.at(i, j), ite(j <= i, inside, const(stage.literal, 8)))
@@ -271,6 +273,15 @@ def _triangle(w: Writer, stage: Stage, source: Expr, target: Expr) -> None:
             w.k.store(target, w.at(i, j), stage.value(w.side, w.word(source, w.at(i, j))))
 
 
+def _lookup(w: Writer, stage: Stage, source: Expr, target: Expr) -> None:
+    """Addresses that are data, from a buffer."""
+    table = w.side.scratch[1]
+    with w.loop(w.side.rows) as i, w.loop(w.side.columns) as j:
+        w.k.store(table, w.at(i, j), w.word(source, w.at(i, j)))
+    with w.loop(w.side.columns) as j, w.loop(w.side.rows) as i:
+        w.k.store(target, w.at(i, j), w.word(source, w.word(table, w.at(i, j)).zext(32)))
+
+
 def _rows_in_two(w: Writer, stage: Stage, source: Expr, target: Expr) -> None:
     """The row of a triangle, and then the rest of the row."""
     n, m = w.side.rows, w.side.columns
@@ -345,6 +356,7 @@ FORMS: dict[str, list[Form]] = {
     "choose": [_plain, _blocks],
     "triangle": [_plain, _triangle, _rows_in_two],
     "causal": [_plain, _causal],
+    "lookup": [_plain, _lookup],
     "tree": [_tree],
 }
 
