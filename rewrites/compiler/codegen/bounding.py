@@ -17,7 +17,7 @@ import numpy as np
 
 from rewrites.bounds.derivations.calculus import Bound
 
-from .formats import greatest, rounded_up
+from .formats import greatest, rounded_up, unscale
 from .interface import Bounds, Executed, Reals
 
 
@@ -32,17 +32,18 @@ def condition_text(bound: Bound) -> str:
     return "; ".join(dict.fromkeys(f"at these ranges it is not excluded that {c.reason}" for c in bound.unmet))
 
 
-def bounds_of(bound: Bound, change: float, scale: int = 0) -> Bounds:
+def bounds_of(bound: Bound, change: float, scale: int = 0, elements: Reals | None = None) -> Bounds:
     """The bounds of a run from the theorem's, which is about the result times 2^-scale, and the operands' change.
 
-    An infinite change says that nothing is known of it.
+    An infinite change says that nothing is known of it.  ``elements`` is what the theorem says of each element.
     """
     if bound.value is None:
         return Bounds(None, None, condition_text(bound))
     own = upward(bound.value * Fraction(2) ** scale)
+    each = None if elements is None else np.minimum(unscale(elements, scale), own)
     if math.isinf(change):
-        return Bounds(own, None, "nothing is known of what rounding the operands may change", bound.theorem)
-    return Bounds(own, rounded_up(own + change), theorem=bound.theorem)
+        return Bounds(own, None, "nothing is known of what rounding the operands may change", bound.theorem, each)
+    return Bounds(own, rounded_up(own + change), theorem=bound.theorem, elements=each)
 
 
 def operand_error(executed: Executed, name: str) -> float:

@@ -124,13 +124,14 @@ class Bounds:
     ``on_quantised`` bounds it for the exact operator on the quantised operands, ``on_given`` for the exact operator on
     the operands as given (which adds what rounding the operands may do); None where there is no bound, and ``reason``
     says why.  ``theorem`` is the operator of :mod:`rewrites.bounds` whose theorem says ``on_quantised``; without one
-    it is declared, as ``on_given`` always is.
+    it is declared, as ``on_given`` always is.  ``elements`` has what the theorem says of each element, if that is less.
     """
 
     on_quantised: float | None
     on_given: float | None
     reason: str = ""
     theorem: str = ""
+    elements: Reals | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,6 +17,7 @@ operator by operator, so that nothing is assumed of how they spread.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -50,10 +51,25 @@ class Unbounded(ValueError):
 
 @dataclass
 class Ledger:
-    """What roundings of float64 may add to each weighted difference, and what of it is declared."""
+    """What roundings of float64 may add to each weighted difference, what of it is declared, and what is known.
+
+    ``known`` are weighted differences that need not be pulled further: those of operands that are fixed.
+    """
 
     slack: Reals
+    known: Reals
     declared: set[str] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, rows: int) -> Ledger:
+        """An empty one for so many rows of weights."""
+        return cls(np.zeros(rows), np.zeros(rows))
+
+    def settle(self, weights: Reals, amounts: Reals, rounding: float = 0.0) -> None:
+        """Adds weighted amounts to what is known, which may be off by their ``rounding`` each."""
+        flat, of = weights.reshape(len(weights), -1), amounts.reshape(-1)
+        self.known = self.known + flat @ of
+        self.add(np.abs(flat) @ ((of.size + 4) * UNIT * np.abs(of) + rounding))
 
     def add(self, amount: Reals | float) -> None:
         """Adds amounts >= 0."""
@@ -66,12 +82,16 @@ Pull = Callable[[Reals, Ledger], "list[Reals | None]"]
 
 @dataclass(frozen=True, eq=False)
 class Sides:
-    """An operator with both sides' operands, and the types that operands have in the graph."""
+    """An operator with both sides' operands, and the types that operands have in the graph.
+
+    Weights of operands that are ``fixed``, as constants are, are asked for by nobody else.
+    """
 
     node: Node
     types: Sequence[TensorType]
     actual: Sequence[Array]
     reference: Sequence[Array]
+    fixed: Sequence[bool] = ()
 
     @cached_property
     def changed(self) -> list[bool]:
@@ -138,6 +158,7 @@ def _composite(of: Sides) -> Difference:
     """The operators that a composite one stands for, one after the other."""
     graph = expansion(of.node.operator, tuple(of.types), of.node.attributes)
     inputs = [graph.inputs[f"x{i}"] for i in range(len(of.types))]
+    uses = Counter(j for inner in graph.nodes for j in inner.operands)
     done: dict[int, Difference] = {}
     for i, inner in enumerate(graph.nodes):
         if inner.operator == "input":
@@ -148,7 +169,8 @@ def _composite(of: Sides) -> Difference:
         else:
             operands = [done[j] for j in inner.operands]
             types = [graph.nodes[j].type for j in inner.operands]
-            sides = Sides(inner, types, [d.actual for d in operands], [d.reference for d in operands])
+            fixed = [j in inputs and uses[j] == 1 and of.fixed[inputs.index(j)] for j in inner.operands if of.fixed]
+            sides = Sides(inner, types, [d.actual for d in operands], [d.reference for d in operands], fixed)
             done[i] = difference(sides)
     result = graph.outputs["y"]
 
@@ -319,6 +341,9 @@ def _convolution(of: Sides) -> Pull:
         return np.asarray(np.abs(array).reshape(len(array), -1).sum(1).reshape(-1, *[1] * len(kernel)))
 
     size = 2 * (inner + 2) * UNIT * np.maximum(of_filters(w), of_filters(s)) * _greatest(x, r)
+    settled = None
+    if of.changed[1] and of.fixed and of.fixed[1]:
+        settled = of.run([x, w - s])
 
     def pull(weights: Reals, ledger: Ledger) -> list[Reals | None]:
         ledger.add(_total(weights, size))
@@ -329,7 +354,9 @@ def _convolution(of: Sides) -> Pull:
             taps = np.swapaxes(s.reshape(groups, filters, inner), 1, 2) @ by_group
             sources = _windows(of, kernel, _positions(x)).astype(np.int64).reshape(-1)
             pulled[0] = _scattered(taps, sources, x.size + 1)[:, 1:].reshape(len(weights), *x.shape)
-        if of.changed[1]:
+        if settled is not None:
+            ledger.settle(weights, settled, (inner + 4) * UNIT * float(of_filters(w - s).max()) * _greatest(x))
+        elif of.changed[1]:
             ledger.add(images * outputs * UNIT * apart(w, s) * inner * _greatest(x) * _total(weights))
             seen = _windows(of, kernel, x).reshape(images, groups, inner, outputs)
             pulled[1] = (by_group @ np.swapaxes(seen, -1, -2)).sum(axis=1).reshape(len(weights), *w.shape)

@@ -24,20 +24,7 @@ from ir_semantics.graph import Graph
 from ir_semantics.graph.types import Array
 from rewrites.compiler.codegen import Bounds, Executed, Implementation
 
-from .differences import (
-    UNIT,
-    UPWARD,
-    Difference,
-    Ledger,
-    Reals,
-    Sides,
-    Unbounded,
-    apart,
-    constant,
-    difference,
-    hold,
-    wide,
-)
+from .differences import UPWARD, Difference, Ledger, Reals, Sides, Unbounded, apart, constant, difference, hold, wide
 
 MOST_ROWS = 32
 """Elements of an output that a bound is composed for; of larger outputs those that are furthest off."""
@@ -104,7 +91,7 @@ class _Step:
     difference: Difference
     rounded: list[Reals | None]
     added: Reals | None
-    own: float = 0.0
+    own: Reals | None = None
 
 
 @dataclass(eq=False)
@@ -152,11 +139,13 @@ class RunBound:
                 self.declared[f"the bound of {node.operator}"] = None
         types = [self.graph.nodes[i].type for i in node.operands]
         reference = [self.steps[i].difference.reference for i in node.operands]
-        of = difference(Sides(node, types, actual, reference))
+        fixed = [self.graph.nodes[i].operator == "constant" for i in node.operands]
+        of = difference(Sides(node, types, actual, reference, fixed))
         rounded = [None if a is g else a - g for a, g in zip(actual, given, strict=True)]
         if executed is not None:
             assert bounds is not None and bounds.on_quantised is not None
-            self.steps[number] = _Step(of, rounded, None, bounds.on_quantised)
+            own = np.asarray(bounds.on_quantised) if bounds.elements is None else bounds.elements
+            self.steps[number] = _Step(of, rounded, None, own)
         elif value.dtype.kind == "f":
             with np.errstate(invalid="ignore"):
                 added = value - of.actual
@@ -188,8 +177,9 @@ class RunBound:
         furthest = np.argsort(-errors, kind="stable")[:MOST_ROWS]
         weights = np.zeros((len(furthest), errors.size))
         weights[np.arange(len(furthest)), furthest] = 1.0
-        ledger = Ledger(np.zeros(len(furthest)))
-        known, own = self._sources(number, weights.reshape(-1, *self.values[number].shape), ledger)
+        ledger = Ledger.of(len(furthest))
+        own = self._sources(number, weights.reshape(-1, *self.values[number].shape), ledger)
+        known = ledger.known
         totals = np.abs(known) + sum(own.values(), np.zeros(len(furthest))) * UPWARD + ledger.slack
         if not np.isfinite(totals).all():
             return Composed(name, reason="numbers on the way are not finite")
@@ -202,30 +192,23 @@ class RunBound:
             name, float(errors.max()), bound, len(furthest), inside, "", float(known[worst]), tuple(parts), declared
         )
 
-    def _sources(self, output: int, weights: Reals, ledger: Ledger) -> tuple[Reals, dict[int, Reals]]:
-        """What is known, with its sign, and by node the most that own errors add, each for every row of weights."""
-        known, own = np.zeros(len(weights)), dict[int, Reals]()
+    def _sources(self, output: int, weights: Reals, ledger: Ledger) -> dict[int, Reals]:
+        """By node the most that own errors add, for every row of weights; the ledger gets all else."""
+        own = dict[int, Reals]()
         held = {output: weights}
         for number in sorted(self.steps, reverse=True):
             if number not in held:
                 continue
             step, of_result = self.steps[number], held.pop(number)
             if step.added is not None:
-                known = known + _weighted(of_result, step.added, ledger)
-            if step.own:
-                own[number] = np.abs(of_result).reshape(len(of_result), -1).sum(axis=1) * step.own
+                ledger.settle(of_result, step.added)
+            if step.own is not None:
+                own[number] = (np.abs(of_result) * step.own).reshape(len(of_result), -1).sum(axis=1)
             pulled = step.difference.pull(of_result, ledger)
             for part, rounded in zip(pulled, step.rounded, strict=False):
                 if part is not None and rounded is not None:
-                    known = known + _weighted(part, rounded, ledger)
+                    ledger.settle(part, rounded)
             for operand, part in zip(self.graph.nodes[number].operands, pulled, strict=False):
                 reference = self.steps[operand].difference.reference
                 hold(held, operand, part, apart(self.values[operand], reference), ledger)
-        return known, own
-
-
-def _weighted(weights: Reals, amounts: Reals, ledger: Ledger) -> Reals:
-    """Weighted sums, whose rounding, and that of the amounts, is added to the ledger."""
-    flat, of = weights.reshape(len(weights), -1), amounts.reshape(-1)
-    ledger.add((of.size + 4) * UNIT * (np.abs(flat) @ np.abs(of)))
-    return np.asarray(flat @ of)
+        return own

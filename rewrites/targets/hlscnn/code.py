@@ -181,8 +181,8 @@ class Convolution(Implementation):
         q = self.quantisation
         x, w = unscale(executed.quantised["x"], -q["scale_x"]), unscale(executed.quantised["w"], -q["scale_w"])
         magnitude = _convolve(self.node, np.abs(x), np.abs(w))
-        _, bound = applied.convolution(x, w, magnitude, q["weight_bits"])
-        return bounds_of(bound, linear_change(executed), self._scale)
+        elements, bound = applied.convolution(x, w, magnitude, q["weight_bits"])
+        return bounds_of(bound, linear_change(executed), self._scale, np.broadcast_to(elements, magnitude.shape))
 
 
 LEAST_PART = 2.0**-8

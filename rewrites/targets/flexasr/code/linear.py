@@ -142,9 +142,9 @@ class Linear(AdaptiveImplementation):
         """The bound of the dense layer, plus what rounding x, w and b may change in front of the activation."""
         activation = str(self.node.attribute("activation"))
         x, w, b = (executed.codes[name] for name in self.operands)
-        bound = applied.linear(x, w, b, self.quantisation["bias_y"], activation).whole()
+        layer = applied.linear(x, w, b, self.quantisation["bias_y"], activation)
         change = _SLOPES[activation] * linear_change(executed)
-        return bounds_of(bound, change, self._scale("y"))
+        return bounds_of(layer.whole(), change, self._scale("y"), layer.elements().error)
 
 
 RULES: Final = (DENSE_ROWS, DENSE_OUTPUTS)

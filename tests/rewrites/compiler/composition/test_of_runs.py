@@ -188,7 +188,7 @@ def test_a_term_that_is_forgotten_is_found_out(twin: str, monkeypatch: pytest.Mo
     def without(self: RunBound, number: int, value: Any, executed: Any, bounds: Any) -> None:
         take(self, number, value, executed, bounds)
         if twin == "own":
-            self.steps[number].own = 0.0
+            self.steps[number].own = None
         else:
             self.steps[number].rounded = [None] * len(self.steps[number].rounded)
 
