@@ -268,6 +268,8 @@ def _lines(summary: _Summary) -> Iterator[str]:
 
 def network_lines(result: Comparison) -> Iterator[str]:
     """The composed bounds for people."""
+    from reports.outcomes import counted
+
     operators = {node.number: node.operator for node in result.nodes}
     for output in result.network:
         if output.bound is None:
@@ -280,6 +282,16 @@ def network_lines(result: Comparison) -> Iterator[str]:
         parts += [f"{rest:.3g} {len(output.own) - 3} others"] if len(output.own) > 3 else []
         yield f"  of it {abs(output.known):.3g} roundings of operands; operators: {', '.join(parts) or 'nothing'}"
         yield f"  declared: {', '.join(output.declared)}"
+    of_samples = f"{result.outside} of {counted(result.samples, 'sample')}" if result.outside else ""
+    for always in result.in_ranges:
+        scale = next(output.scale for output in result.outputs if output.name == always.output)
+        if always.bound is None:
+            yield f"{always.output}, for all inputs in the calibrated ranges: none; {always.reason}"
+        elif of_samples:
+            yield f"{always.output}, for all inputs in the calibrated ranges: {of_samples} left them"
+        else:
+            nothing = "" if always.bound < scale else f", which says nothing: values are up to {scale:.3g}"
+            yield f"{always.output}, for all inputs in the calibrated ranges: bound {always.bound:.3g}{nothing}"
 
 
 def lines_of(nodes: Sequence[NodeComparison], samples: int = 1) -> list[str]:
@@ -327,6 +339,7 @@ def _json(summary: _Summary) -> Mapping[str, Any]:
         "outputs": [o.as_json() for o in result.outputs],
         "answers": [asdict(a) for a in result.answers],
         "network_bounds": [{**asdict(n), "factor": n.factor} for n in result.network],
+        "bounds_in_ranges": {"outside": result.outside, "outputs": [asdict(r) for r in result.in_ranges]},
         "first_outside": None if outside is None else outside.number,
         "as_the_directory_says": {
             "note": UNCHECKED,

@@ -23,9 +23,11 @@ from ir_semantics.graph.types import Array, TensorType
 from rewrites.claims.names import bound_name
 from rewrites.compiler.artefact.origins import origin_text
 from rewrites.compiler.artefact.running import Ran, run_samples
-from rewrites.compiler.codegen import Bounds, Devices, Executed, Implementation, operator_of
+from rewrites.compiler.codegen import Bounds, Devices, Implementation
+from rewrites.compiler.composition.of_ranges import InRanges, outside, ranges_of
 from rewrites.compiler.composition.of_runs import Composed, RunBound
 
+from .bounds import bounds_in_ranges, bounds_of_run
 from .references import in_double
 
 DECLARED = "declared"
@@ -236,7 +238,8 @@ class Answers:
 class Comparison:
     """A run: results, accelerator operators in order, outputs beside the reference, their answers, and seconds.
 
-    ``network`` are the bounds of outputs that operators' bounds come to, on the same inputs.
+    ``network`` are the bounds of outputs that operators' bounds come to, on the same inputs, and ``in_ranges`` those
+    for all inputs in the calibrated ranges, which ``outside`` of the samples leave.
 
     ``seconds`` is the time of the compiled model alone on all ``samples``, ``device_seconds`` that of accelerator
     operators in it, ``fastest`` that of the fastest sample (of samples that run together, their mean).  Results of
@@ -252,6 +255,8 @@ class Comparison:
     fastest: float
     samples: int = 1
     network: tuple[Composed, ...] = ()
+    in_ranges: tuple[InRanges, ...] = ()
+    outside: int = 0
 
     def joined(self, later: Comparison) -> Comparison:
         """The run of these samples and of later ones, without their results."""
@@ -265,6 +270,8 @@ class Comparison:
             min(self.fastest, later.fastest),
             self.samples + later.samples,
             tuple(a.joined(b) for a, b in zip(self.network, later.network, strict=True)),
+            self.in_ranges,
+            self.outside + later.outside,
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -281,8 +288,9 @@ class Comparison:
         outputs = (OutputComparison(**o) for o in entries["outputs"])
         answers = (Answers(**a) for a in entries["answers"])
         network = tuple(Composed.from_json(c) for c in entries["network"])
+        ranges = tuple(InRanges(**r) for r in entries["in_ranges"])
         joined = {"nodes": tuple(nodes), "outputs": tuple(outputs), "answers": tuple(answers), "network": network}
-        return cls(**entries | joined)
+        return cls(**entries | joined | {"in_ranges": ranges})
 
     @property
     def unrelated(self) -> tuple[OutputComparison, ...]:
@@ -337,12 +345,13 @@ def compare(
     devices: Devices | None = None,
     *,
     certified: Collection[str] | None = None,
+    calibration: Mapping[int, Mapping[str, float]] | None = None,
 ) -> list[Comparison]:
     """Runs a compiled graph on samples together, and the same graph on the host; each has the same part of the time.
 
     ``certified`` are claims that hold a certificate: a bound that is derived from another one does not count.  Without
-    it all bounds do.  Raises GraphError for inputs that do not fit, and ValueError where a reference lacks an output or
-    has another shape.
+    it all bounds do.  With the ranges of ``calibration``, by node, there are bounds for all inputs in them.  Raises
+    GraphError for inputs that do not fit, and ValueError where a reference lacks an output or has another shape.
     """
     inputs, references, labels = samples.inputs, samples.references, samples.labels
     host = steps_on_samples(graph, inputs)
@@ -352,6 +361,8 @@ def compare(
     count = max(map(len, inputs.values()), default=1)
     nodes: list[list[NodeComparison]] = [[] for _ in range(count)]
     networks = [RunBound(graph, implementations) for _ in range(count)]
+    left = [False] * count
+    ranges = {} if calibration is None else {i: ranges_of(calibration[i], of) for i, of in implementations.items()}
     seconds = device = 0.0
     for ran, (_, value) in zip(run_samples(graph, implementations, inputs, devices or Devices()), host, strict=True):
         value = np.broadcast_to(value, (count, *value.shape[1:]))
@@ -360,17 +371,20 @@ def compare(
         for number, network in enumerate(networks):
             one, bounds = ran.sample(number, count), None
             if one.executed is not None:
-                bounds = _bounds(implementations[ran.number], one.executed, certified)
+                bounds = bounds_of_run(implementations[ran.number], one.executed, certified)
                 node = _node(graph, implementations[ran.number], one, value[number, ...], bounds)
+                if ranges:
+                    left[number] |= bool(outside(implementations[ran.number], one.executed, ranges[ran.number]))
                 nodes[number].append(replace(node, sample=samples.first + number))
             network.take(ran.number, one.value, one.executed, bounds)
         if ran.number in outputs:
             results[ran.number], expected[ran.number] = np.broadcast_to(ran.value, value.shape), value
     comparisons = []
+    always = tuple(bounds_in_ranges(graph, implementations, calibration, certified))
     for number in range(count):
         named, on_host = ({name: of[i][number, ...] for name, i in graph.outputs.items()} for of in (results, expected))
         beside = on_host if references is None else references[number]
-        outside = tuple(outputs_beside(named, beside))
+        beside_reference = tuple(outputs_beside(named, beside))
         answers = tuple(
             _answers(name, named[name], beside[name], None if labels is None else labels[number])
             for name, i in graph.outputs.items()
@@ -378,7 +392,12 @@ def compare(
         )
         composed = tuple(networks[number].composed())
         comparisons.append(
-            Comparison(named, tuple(nodes[number]), outside, answers, seconds, device, seconds, network=composed)
+            Comparison(
+                *(named, tuple(nodes[number]), beside_reference, answers, seconds, device, seconds),
+                network=composed,
+                in_ranges=always,
+                outside=int(left[number]),
+            )
         )
     return comparisons
 
@@ -399,21 +418,6 @@ def _answers(name: str, value: Array, reference: Array, labels: Array | None) ->
     alike = int(np.count_nonzero((own == other) & there & beside))
     right = [None if labels is None else int(np.count_nonzero((x == labels.reshape(-1)) & t)) for x, t in both]
     return Answers(name, own.size, alike, *right)
-
-
-def _bounds(implementation: Implementation, executed: Executed, certified: Collection[str] | None) -> Bounds:
-    """The bounds of a run, unless a lemma that they are derived from holds no certificate.
-
-    A theorem that is none on the kernels of the operator's programs proves nothing here.
-    """
-    operator = operator_of(implementation)
-    claims = [name for mapping in implementation.mappings for name in operator.bound_claims(mapping)]
-    missing = [name for name in claims if certified is not None and name not in certified]
-    if missing:
-        return Bounds(None, None, f"it would rest on {missing[0]}, which holds no certificate")
-    bounds = implementation.bounds(executed)
-    own = bounds.theorem and all(bounds.theorem in operator.theorems(mapping) for mapping in implementation.mappings)
-    return bounds if own else replace(bounds, theorem="")
 
 
 def _node(graph: Graph, implementation: Implementation, ran: Ran, host: Array, bounds: Bounds) -> NodeComparison:

@@ -114,8 +114,12 @@ class Work:
             None if data.labels is None else data.labels[part],
             numbers.start,
         )
-        certified = compiled.proof.certificates
-        return compare(compiled.graph, compiled.implementations, samples, self.devices, certified=certified)
+        certified, calibration = compiled.proof.certificates, compiled.calibrated
+        return compare(
+            *(compiled.graph, compiled.implementations, samples, self.devices),
+            certified=certified,
+            calibration=calibration,
+        )
 
 
 _loaded: dict[str, Work] = {}

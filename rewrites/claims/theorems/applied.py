@@ -24,7 +24,7 @@ from rewrites.bounds.elementwise import (
 
 from .flexasr import ATTENTION, LAYER_NORM, LINEAR, POOLINGS, STEPS
 from .machines import CONVOLUTIONS
-from .recurrence import over_time
+from .recurrence import over_time, steady
 
 
 @dataclass(frozen=True)
@@ -137,14 +137,20 @@ def recurrent_elements(kind: str, inputs: Sequence[Quantised], state_bias: int) 
     return Bounded(np.stack([h.value for h in steps]), np.stack([h.error for h in steps]))
 
 
+LONG = 16
+"""Timesteps beyond which a bound for any number of them is looked for."""
+
+
 def recurrent(kind: str, inputs: Sequence[Quantised], state_bias: int, states: Reals) -> list[Bound]:
     """A bound of all elements for each timestep of a layer with the exact states [T, H].
 
-    They grow; the list ends with the first timestep of which there is none any more.
+    They grow; the list ends with the first timestep of which there is none any more.  Of long sequences all have the
+    bound for any number of timesteps, where there is one.
     """
     weights, biases = _layer(kind, inputs, state_bias)
     before = np.vstack([np.zeros((1, states.shape[1])), states[:-1]])
     leaves = {**weights, "x[i]": ("ti", inputs[0].values), "h[j]": ("tj", before), "h": ("to", before)}
     ranges = ranges_of(STEPS[kind][0], leaves, biases)
-    bounds = over_time(kind, ranges, len(states))
+    always = steady(kind, ranges) if len(states) > LONG else None
+    bounds = over_time(kind, ranges, len(states)) if always is None else [always] * len(states)
     return [b if b.value is None else Bound(b.value + Fraction(FLOAT_ERROR), b.unmet, b.theorem) for b in bounds]

@@ -2,14 +2,19 @@
 
 The error of a state never shrinks in the bound (every step's formula grows with the errors before it, and the first
 starts from 0), so the bound of the last timestep holds for all of them.
+
+For the same reason errors that one step does not enlarge bound the state after *any number* of timesteps: they are at
+least the exact zeros at the start, and what a step makes of smaller errors is at most what it makes of them
+(induction).  That formulas and the left sides of conditions grow with errors is read off them (:func:`grows`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 
 from rewrites.bounds.derivations.calculus import Bound, evaluate
+from rewrites.bounds.kernel.formula import Formula, symbols_of
 
 from .flexasr import STEPS
 
@@ -28,25 +33,82 @@ def over_time(kind: str, ranges: Mapping[str, float | Fraction], steps: int) -> 
 
     Raises KeyError on another kind than rnn, gru or lstm.
     """
-    operators = STEPS[kind]
-    values: dict[str, float | Fraction] = {**ranges, "e_h": Fraction(0)}
-    if kind == "lstm":
-        values["e_c"] = Fraction(0)
-    over_steps: list[Bound] = []
+    errors, over_steps = [Fraction(0)] * len(STEPS[kind]), list[Bound]()
     for step in range(steps):
-        if kind == "lstm" and "C" not in ranges:
-            values["C"] = Fraction(step)
-        bounds = []
-        for operator in operators:
-            own = operator.values({n: v for n, v in values.items() if n in operator.symbols})
-            bounds.append(evaluate(operator.error, operator.conditions, own))
-        errors = [b.value for b in bounds]
-        unmet = tuple(dict.fromkeys(c for b in bounds for c in b.unmet))
-        if unmet or errors[0] is None:
-            over_steps.append(Bound(None, unmet, operators[0].name))
+        cell = {"C": Fraction(step)} if kind == "lstm" and "C" not in ranges else {}
+        bounds = _step(kind, {**ranges, **cell}, errors)
+        over_steps.append(bounds[0])
+        if any(b.value is None for b in bounds):
+            unmet = tuple(dict.fromkeys(c for b in bounds for c in b.unmet))
+            over_steps[-1] = Bound(None, unmet, bounds[0].theorem)
             break
-        over_steps.append(Bound(_up(errors[0]), (), operators[0].name))
-        values["e_h"] = _up(errors[0])
-        if kind == "lstm" and errors[1] is not None:
-            values["e_c"] = _up(errors[1])
+        errors = [b.value for b in bounds if b.value is not None]
     return over_steps
+
+
+def _step(kind: str, ranges: Mapping[str, float | Fraction], errors: Sequence[Fraction]) -> list[Bound]:
+    """The bounds of hidden and cell state behind a step, from those in front of it."""
+    values = {**ranges, **dict(zip(ERRORS, errors, strict=False))}
+    bounds = []
+    for operator in STEPS[kind]:
+        own = operator.values({n: v for n, v in values.items() if n in operator.symbols})
+        bound = evaluate(operator.error, operator.conditions, own)
+        bounds.append(Bound(None if bound.value is None else _up(bound.value), bound.unmet, operator.name))
+    return bounds
+
+
+ERRORS = ("e_h", "e_c")
+"""The symbols of the errors of hidden and cell state in front of a step."""
+_TRIED, _ROOM = 32, Fraction(65, 64)
+
+
+def steady(kind: str, ranges: Mapping[str, float | Fraction]) -> Bound | None:
+    """The bound of the hidden state after any number of timesteps, from exact zeros; None where none is found.
+
+    It is looked for where errors of some steps lead, and is one that a step does not enlarge.  Ranges must hold at all
+    timesteps; an LSTM needs its C.  Raises KeyError on another kind than rnn, gru or lstm.
+    """
+    operators = STEPS[kind]
+    for operator in operators:
+        left = (c.left for c in operator.conditions)
+        right = set().union(*(symbols_of(c.right) for c in operator.conditions))
+        if right & {*ERRORS} or not all(grows(f, ERRORS) for f in (operator.error, *left)):
+            return None
+    before, now = [Fraction(0)] * len(operators), [Fraction(0)] * len(operators)
+    if kind == "lstm" and "C" not in ranges:
+        return None
+    for _ in range(_TRIED):
+        bounds = _step(kind, ranges, now)
+        after = [b.value for b in bounds if b.value is not None]
+        if len(after) < len(operators):
+            return None
+        guess = [_up(_limit(*each) * _ROOM) for each in zip(before, now, after, strict=True)]
+        reached = _step(kind, ranges, guess)
+        if all(b.value is not None and b.value <= g for b, g in zip(reached, guess, strict=True)):
+            return Bound(guess[0], (), operators[0].name)
+        before, now = now, after
+    return None
+
+
+def _limit(before: Fraction, now: Fraction, after: Fraction) -> Fraction:
+    """Where three numbers lead that grow by a factor below 1; otherwise twice the last one."""
+    one, other = now - before, after - now
+    return now + one * one / (one - other) if one > other >= 0 else 2 * after
+
+
+def grows(f: Formula, names: Collection[str]) -> bool:
+    """Whether it can be seen that a formula does not decrease in some symbols, all symbols being at least 0."""
+    if symbols_of(f).isdisjoint(names) or f.op == "symbol":
+        return True
+    if f.op == "*" and not all(_nonnegative(g) for g in f.args):
+        return False
+    return f.op in ("+", "*", "max", "min", "half_step") and all(grows(g, names) for g in f.args)
+
+
+def _nonnegative(f: Formula) -> bool:
+    if f.op in ("symbol", "2^", "half_step"):
+        return True
+    if f.op == "constant":
+        return f.value >= 0
+    signs = [_nonnegative(g) for g in f.args]
+    return any(signs) if f.op == "max" else f.op in ("+", "*", "min") and all(signs)

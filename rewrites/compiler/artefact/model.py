@@ -132,6 +132,12 @@ class Compiled:
     digest: str = ""
 
     @property
+    def calibrated(self) -> dict[int, dict[str, float]]:
+        """The ranges that calibration saw, by the number of the accelerator node."""
+        ranges = self.choices.calibration["ranges"]
+        return {number: {n: float(v) for n, v in ranges[str(number)].items()} for number in self.implementations}
+
+    @property
     def targets(self) -> tuple[str, ...]:
         """The names of the accelerators."""
         return tuple(backend.name for backend in self.choices.backends)

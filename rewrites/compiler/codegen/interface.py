@@ -8,6 +8,7 @@ integers that calibration chose) and holds no data.  :meth:`Implementation.bind`
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -402,6 +403,23 @@ class Implementation(ABC):
     @abstractmethod
     def bounds(self, executed: Executed) -> Bounds:
         """What is proved of the error of a run; see :class:`Bounds`."""
+
+    def bounds_in(self, ranges: Ranges) -> Bounds:
+        """What is proved of the error of any run in these ranges (``on_quantised`` alone)."""
+        return Bounds(None, None, "none is stated")
+
+    def rounding(self, name: str, magnitude: float) -> float:
+        """What rounding an operand of at most this magnitude may change in an element."""
+        return math.inf
+
+    @property
+    def constants(self) -> frozenset[str]:
+        """The operands that were bound."""
+        return frozenset(self._bound)
+
+    def constant_of(self, name: str) -> Reals:
+        """The numbers that the accelerator gets for a constant operand; raises KeyError where it is none."""
+        return self._values(name, self._sample(self._bound[name].codes, 0))
 
 
 def _reals(array: Array) -> Reals:

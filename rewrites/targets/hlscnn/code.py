@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from accel_models.hlscnn.layout import LANES
 from accel_models.hlscnn.options import BY_WEIGHT_BITS
 from accel_models.hlscnn.quantise import FixedPoint, activation_format, convolution_error, result_format, weight_format
 from ila_lang.mapping import SizeError
@@ -23,6 +24,7 @@ from ir_semantics import reference
 from ir_semantics.graph import Node, TensorType
 from ir_semantics.graph.ir import integer_of
 from rewrites.claims.theorems import applied
+from rewrites.claims.theorems.machines import CONVOLUTIONS as BOUNDS
 from rewrites.compiler.codegen.bounding import bounds_of, linear_change
 from rewrites.compiler.codegen.formats import check_scale, greatest, power_above, range_of, unscale
 from rewrites.compiler.codegen.interface import (
@@ -183,6 +185,24 @@ class Convolution(Implementation):
         magnitude = _convolve(self.node, np.abs(x), np.abs(w))
         elements, bound = applied.convolution(x, w, magnitude, q["weight_bits"])
         return bounds_of(bound, linear_change(executed), self._scale, np.broadcast_to(elements, magnitude.shape))
+
+    def bounds_in(self, ranges: Ranges) -> Bounds:
+        """The theorem at these ranges, with the filters that are constants."""
+        if "w" not in self._bound:
+            return Bounds(None, None, "its filters are no constants")
+        q, w = self.quantisation, self.constant_of("w")
+        symbols = {
+            "n": w.shape[2] * w.shape[3] * -(-w.shape[1] // LANES),
+            "x": math.ldexp(ranges["x"], -q["scale_x"]),
+            "w": math.ldexp(greatest(w), -q["scale_w"]),
+            "M": math.ldexp(ranges["magnitude"], -self._scale),
+        }
+        return bounds_of(BOUNDS[q["weight_bits"]].bound(symbols), math.inf, self._scale)
+
+    def rounding(self, name: str, magnitude: float) -> float:
+        """Half a step within the format, and the distance to its end beyond."""
+        form, scale = self._format(name)
+        return math.ldexp(form.step / 2 + max(math.ldexp(magnitude, -scale) - form.largest, 0.0), scale)
 
 
 LEAST_PART = 2.0**-8

@@ -713,11 +713,29 @@ def test_the_bound_of_the_network_stands_beside_its_error(
         and "\nbounds of the network on these inputs, beside the reference in float64\n  scores: largest " in out
     )
     assert "\n    declared: how operators' errors compose\n" in out and "(hlscnn.conv2d)" in out
-    (told,) = json.loads(run(capsys, "run", place / "made", "--random", "3", "--json")[1])["network_bounds"]
+    always = "  scores, for all inputs in the calibrated ranges: "
+    whole = json.loads(run(capsys, "run", place / "made", "--random", "3", "--json")[1])
+    (told,), (ranges,) = whole["network_bounds"], whole["bounds_in_ranges"]["outputs"]
+    if whole["bounds_in_ranges"]["outside"]:
+        assert f"{always}{whole['bounds_in_ranges']['outside']} of 3 samples left them\n" in out
+    else:
+        assert f"{always}bound {ranges['bound']:.3g}" in out
+    assert ranges["bound"] > told["bound"]
     assert told["inside"] and told["bound"] > told["error"] > 0 and told["factor"] == told["bound"] / told["error"]
     assert sum(part["most"] for part in told["own"]) + abs(told["known"]) == pytest.approx(told["bound"], rel=1e-5)
     monkeypatch.setattr(Convolution, "bounds", lambda self, executed: Bounds(None, None, "nothing is stated"))
     assert "conv2d has no bound: nothing is stated\n" in run(capsys, "run", place / "made", "--random", "3")[1]
+
+
+def test_samples_that_leave_the_ranges_have_no_bound_by_them(
+    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    np.savez(tmp_path / "x.npz", image=np.stack([image()["image"] * scale for scale in (0.1, 100, 0.1)]))
+    _, out, _ = run(capsys, "run", place / "made", "--inputs", tmp_path / "x.npz")
+    assert "  scores, for all inputs in the calibrated ranges: 1 of 3 samples left them\n" in out
+    np.savez(tmp_path / "x.npz", image=np.stack([image()["image"] * 0.1] * 2))
+    _, out, _ = run(capsys, "run", place / "made", "--inputs", tmp_path / "x.npz")
+    assert re.search(r"\n  scores, for all inputs in the calibrated ranges: bound [0-9.]+", out)
 
 
 def test_a_run_beyond_a_bound_says_which(
@@ -773,7 +791,7 @@ def test_an_operator_without_a_bound_that_is_far_off_is_no_success(
 
     np.savez(tmp_path / "x.npz", **image())
     plain, asked = comparison.distance, []
-    monkeypatch.setattr(comparison, "_bounds", lambda *_: Bounds(None, None, "a sum may wrap"))
+    monkeypatch.setattr(comparison, "bounds_of_run", lambda *_: Bounds(None, None, "a sum may wrap"))
     command = ("run", place / "made", "--inputs", tmp_path / "x.npz")
     code, out, _ = run(capsys, *command)
     assert code == 0 and "FAR OFF" not in out and ": no bound: a sum may wrap" in out

@@ -39,9 +39,9 @@ from rewrites.bounds.lemmas.real_rules import RULES
 from rewrites.campaigns.accelerators.device import quantise_fitting, run_flexasr, run_hlscnn, run_vta
 from rewrites.campaigns.campaign import CampaignResult, run_campaign
 from rewrites.campaigns.definition import Campaign
-from rewrites.claims.theorems import applied
+from rewrites.claims.theorems import applied, recurrence
 from rewrites.claims.theorems.operators import OPERATORS
-from rewrites.claims.theorems.recurrence import over_time
+from rewrites.claims.theorems.recurrence import over_time, steady
 from rewrites.mappings.flexasr.operations import attention
 from rewrites.mappings.hlscnn.operations import conv2d
 from rewrites.mappings.vta.operations import elementwise
@@ -154,6 +154,31 @@ def test_recurrent_bounds_start_with_the_step_and_grow() -> None:
         assert closed is not None
         assert bound <= closed + Fraction(steps, 1 << 40)
         assert closed <= 1.01 * float(bound)
+
+
+def test_a_bound_for_any_number_of_steps_is_above_that_of_every_number() -> None:
+    step = OPERATORS["FlexASR RNN step"]
+    given = {n: v for n, v in step.example.items() if n != "e_h"} | {"u": Fraction(1, 32)}
+    always = steady("rnn", given)
+    over = [b.value for b in over_time("rnn", given, 200)]
+    assert always is not None and always.value is not None
+    assert all(b is not None and b <= always.value for b in over)
+    assert over[-1] is not None and always.value < 1.05 * float(over[-1])
+    again = step.bound({**given, "e_h": always.value}).value
+    assert again is not None and again <= always.value, "a step does not enlarge it"
+    # rows of hidden weights that sum up to 1, and gates: every step adds something
+    assert steady("rnn", {**given, "u": Fraction(1, 16)}) is None
+    assert steady("gru", given) is None and steady("lstm", {**given, "C": 1}) is None
+
+
+def test_a_bound_that_a_step_enlarges_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where errors of all steps before were forgotten, or a formula may fall as they grow."""
+    given = {n: v for n, v in OPERATORS["FlexASR RNN step"].example.items() if n != "e_h"} | {"u": Fraction(1, 32)}
+    monkeypatch.setattr(recurrence, "_limit", lambda before, now, after: now * 9 / 10)
+    assert steady("rnn", given) is None
+    e, m = symbol("e_h"), symbol("m")
+    assert recurrence.grows(maximum(e, m) * m + half_step(e) - 1, ["e_h"])
+    assert not any(recurrence.grows(f, ["e_h"]) for f in (m - e, e * (m - 1), m / e))
 
 
 def test_the_convolutions_bound_is_that_of_the_quantiser() -> None:

@@ -11,11 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel_models.flexasr.floats import EXPONENT_AT_0
-from accel_models.flexasr.quantise import BIASES, Quantised, dequantise, largest, quantise
+from accel_models.flexasr.quantise import BIASES, Quantised, dequantise, largest, quantise, smallest
 from rewrites.compiler.codegen.floats import FloatImplementation
 from rewrites.compiler.codegen.formats import power_above, unscale
 from rewrites.compiler.codegen.interface import Call, Implementation, Options, Reals, Tensors
 from rewrites.compiler.codegen.parts import flat
+
+_CUT_BITS = 5
+"""Half a step of a mantissa of 4 bits is 2^-5 of the binade's least number."""
 
 
 class AdaptiveImplementation(Implementation):
@@ -39,6 +42,13 @@ class AdaptiveImplementation(Implementation):
 
     def _beyond(self, name: str, operand: Reals) -> int:
         return _beyond(operand, *self._format(name))
+
+    def rounding(self, name: str, magnitude: float) -> float:
+        """Half a step of the largest number's binade, or of the smallest code, and the distance to the largest."""
+        bias, scale = self._format(name)
+        size = math.ldexp(magnitude, -scale)
+        half = math.ldexp(1.0, power_above(size) - 1 - _CUT_BITS) if size else 0.0
+        return math.ldexp(max(half, smallest(bias) / 2) + max(size - largest(bias), 0.0), scale)
 
     def _tensors(self, call: Call, codes: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
         return {f"host_{name}": flat(quantised.codes, call.parts[name]) for name, quantised in codes.items()}

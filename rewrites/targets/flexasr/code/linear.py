@@ -9,6 +9,7 @@ x, w and b go to the accelerator as x 2^-s, w 2^-t and b 2^-(s+t), so that its r
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import ClassVar, Final
 
@@ -17,7 +18,8 @@ from accel_models.flexasr.quantise import BIASES, largest
 from ila_lang.mapping import SizeError
 from ir_semantics.graph import Node, TensorType
 from rewrites.claims.theorems import applied
-from rewrites.compiler.codegen.bounding import bounds_of, linear_change
+from rewrites.claims.theorems.flexasr import LINEAR as LAYERS
+from rewrites.compiler.codegen.bounding import bounds_of, linear_change, row_sum
 from rewrites.compiler.codegen.formats import check_scale, greatest, range_of
 from rewrites.compiler.codegen.interface import Bounds, Call, CannotOffload, Executed, Options, Ranges, Reals, Tensors
 from rewrites.compiler.codegen.parts import equal_parts, fits, most_that_fit, require_elements
@@ -145,6 +147,24 @@ class Linear(AdaptiveImplementation):
         layer = applied.linear(x, w, b, self.quantisation["bias_y"], activation)
         change = _SLOPES[activation] * linear_change(executed)
         return bounds_of(layer.whole(), change, self._scale("y"), layer.elements().error)
+
+    def bounds_in(self, ranges: Ranges) -> Bounds:
+        """The theorem at these ranges, with the weights that are constants."""
+        if not {"w", "b"} <= self._bound.keys():
+            return Bounds(None, None, "its weights are no constants")
+        w, b = self.constant_of("w"), self.constant_of("b")
+        total = self._scale("y")
+        symbols = {
+            "I": w.shape[1],
+            "W": math.ldexp(row_sum(w), -self._scale("w")),
+            "w": math.ldexp(greatest(w), -self._scale("w")),
+            "X": math.ldexp(ranges["x"], -self._scale("x")),
+            "B": math.ldexp(greatest(b), -total),
+            "S": math.ldexp(ranges["products"], -total),
+            "Y": math.ldexp(ranges["sum"], -total),
+            **{f"b_{name}": self.quantisation[f"bias_{name}"] for name in "wxy"},
+        }
+        return bounds_of(LAYERS[str(self.node.attribute("activation"))].bound(symbols), math.inf, total)
 
 
 RULES: Final = (DENSE_ROWS, DENSE_OUTPUTS)
