@@ -112,8 +112,10 @@ def test_samples_that_run_together_are_compared_as_each_alone(
     x[2] *= 100
     arguments = compiled.graph, compiled.implementations
     rows = [slice(k, k + 1) for k in range(COUNT)]
-    alone = [compare(*arguments, Samples({"image": x[k]}, None, labels[k], k.start))[0] for k in rows]
-    side_by_side = compare(*arguments, Samples({"image": x}, labels=labels))
+    ranges = compiled.calibrated
+    samples = [Samples({"image": x[k]}, None, labels[k], k.start) for k in rows]
+    alone = [compare(*arguments, one, calibration=ranges)[0] for one in samples]
+    side_by_side = compare(*arguments, Samples({"image": x}, labels=labels), calibration=ranges)
     assert [timeless(one) for one in side_by_side] == [timeless(one) for one in alone]
     assert sum(cut.count for cut in side_by_side[2].cut[0].cuts) > sum(c.count for n in alone[1].cut for c in n.cuts)
     for one, other in zip(side_by_side, alone, strict=True):
