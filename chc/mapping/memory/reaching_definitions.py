@@ -15,11 +15,11 @@ before the point.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pysmt.shortcuts as smt
 
-from chc.mapping.program.writes import Schedule, Write
+from chc.mapping.program.writes import Fold, Loops, Schedule, Write
 from ila_lang import Expr
 from smt_encodings.environment import plain
 
@@ -38,6 +38,8 @@ class ReachingDefinitions:
     layout: Layout
     sampler: Sampler
     count: int = 0
+    accumulations: dict[tuple[Write, Loops], Fold] = field(default_factory=dict)
+    """What a write makes of a cell in all iterations of some of its loops: one fold, wherever it is met."""
 
     @property
     def prefix(self) -> str:

@@ -103,7 +103,9 @@ def reduction(side: ReachingDefinitions, context: Context, definition: Definitio
     if _depends(loops) is not None:
         exists, meaning = first.exists(), "loops that depend on each other have a first iteration"
         context.theorem(f"{side.prefix}: accumulation", f"{name}: first", exists, meaning)
-    fold = fold_of(side, name, write, update, loops)
+    if (write, loops) not in side.accumulations:
+        side.accumulations[write, loops] = fold_of(side, name, write, update, loops)
+    fold = side.accumulations[write, loops]
     return Reduction(fold, reader, Point(write.place, _at(first)), begins, part)
 
 

@@ -14,9 +14,8 @@ from functools import reduce
 
 from chc.bijections.matching import matched
 from chc.bijections.theorem import Goal
-from chc.mapping.memory.cases import Split, in_cases
+from chc.mapping.memory.cases import MOST_CASES, Split, in_cases
 from chc.mapping.memory.contexts import Context
-from chc.mapping.memory.samples import Samples
 from chc.mapping.memory.values import Values
 from chc.mapping.proof import Proof
 from ila_lang import Expr, all_of, any_of, free_variables, postorder, resize, substitute, true
@@ -96,9 +95,9 @@ class AnyOrder:
         ]
         with new_terms():
             matching, problems = _Matching(self, context, name, operator), list[Unsupported]()
-            for form in _FORMS:
+            for apart in (False, True):
                 try:
-                    if matching.equal(summands, form):
+                    if matching.equal(summands, apart=apart):
                         return True
                 except Split:
                     raise
@@ -107,11 +106,6 @@ class AnyOrder:
         if problems:
             raise problems[0]
         return False
-
-
-_FORMS = ("whole", "without units", "case by case")
-"""How summands are taken for families, one form after the other: as they are, without those that change nothing, or a
-family for each case of what is chosen in them."""
 
 
 @dataclass
@@ -123,6 +117,7 @@ class _Matching:
     name: str
     operator: Operator
     subscripts: Subscripts = field(default_factory=Subscripts)
+    _cases: dict[Summands, list[_Case]] = field(default_factory=dict)
     _summands: dict[int, Summands] = field(default_factory=dict)
     """By the identities of their families, which are kept."""
     _contexts: dict[tuple[object, ...], Context] = field(default_factory=dict)
@@ -138,88 +133,75 @@ class _Matching:
             for side, of in zip((mapping.device, mapping.ir), names, strict=True):
                 self._tensors[side.tensor(of)] = tensor
 
-    def equal(self, summands: Sequence[Sequence[Summands]], form: str) -> bool:
-        """Whether bags of both sides are proved to be one, as families of a form."""
-        one, other = ([f for s in of for f in self._families_of(s, form)] for of in summands)
+    def equal(self, summands: Sequence[Sequence[Summands]], *, apart: bool) -> bool:
+        """Whether bags of both sides are proved to be one; with ``apart`` each case of a summand is a family."""
+        one, other = ([f for s in of for f in self._families_of(s, apart)] for of in summands)
         return matched(one, other, self.follows)
 
     # -- families ------------------------------------------------------------------------------------------
 
-    def _families_of(self, summands: Summands, form: str) -> Iterator[Family]:
-        whole = _Case(summands.context, true)
-        if form == "whole":
-            yield self._family(summands, whole, next(self._cases(summands, whole))[1])
-            return
-        done: list[Expr] = []  # conditions of cases that are families already, or of units
-        kept: list[tuple[Expr, Expr]] = []
-        for case, value in self._cases(summands, whole):
-            if self._is_unit(case, value):
-                done.append(case.condition)
-            else:
-                kept.append((case.condition, value))
-        for condition, value in kept[:1] if form == "without units" else kept:
-            rest = all_of([~c for c in done])
-            own = rest if form == "without units" else rest & condition
-            yield self._family(summands, _Case(self._where(whole.context, own), own), value)
+    def _families_of(self, summands: Summands, apart: bool) -> Iterator[Family]:
+        """Summands without those of cases that change nothing."""
+        cases, done = self._cases_of(summands), list[Expr]()
+        kept = cases if len(cases) == 1 else [case for case in cases if not self._is_unit(case)]
+        done += [case.condition for case in cases if case not in kept]
+        for case in kept if apart else kept[:1]:
+            own = all_of([case.condition if apart else true, *(~c for c in done)])
+            context = self._where(summands.context, own)
+            yield self._family(summands, _Case(context, own, case.value))
             done.append(own)
-        rest = any_of(done)
-        if not summands.context.proves(rest):
-            raise Unsupported("cases of a summand are not shown to be all")
-        self._count += 1
-        meaning = "a summand is in one of the cases, or changes nothing"
-        summands.context.theorem("any order", f"{self.name}: cases, {self._count}", rest, meaning)
+        if len(cases) > 1:
+            self._count += 1
+            meaning = "a summand is in one of the cases, or changes nothing"
+            summands.context.theorem("any order", f"{self.name}: cases, {self._count}", any_of(done), meaning)
 
     def _where(self, context: Context, condition: Expr) -> Context:
-        if condition is true:
-            return context
+        if condition is true or context.proves(condition):
+            return context  # in a case, what is read outside of it would be read anew
         self._count += 1
         return context.where(condition, f"{self.name}: {context.name}, case {self._count}")
 
-    def _is_unit(self, case: _Case, value: Expr) -> bool:
+    def _is_unit(self, case: _Case) -> bool:
         """Whether a summand changes nothing, proved."""
         self._count += 1
-        unit = self.operator.unit
-        return unit is not None and unchanged(self.sums.proof, f"{self.name}: a summand, {self._count}", value, unit)
+        unit, name = self.operator.unit, f"{self.name}: a summand, {self._count}"
+        return unit is not None and unchanged(self.sums.proof, name, case.value, unit)
 
-    def _cases(self, summands: Summands, case: _Case) -> Iterator[tuple[_Case, Expr]]:
-        """A summand in cases of a context, in each of which what it is made of is not chosen any more.
+    def _cases_of(self, summands: Summands) -> list[_Case]:
+        """A summand in cases, in each of which what it is made of is not chosen any more.
 
         Cases that no sample shows are left out.
         """
-        context = case.context
-        try:
-            value = summands.value(context, [c for c, _ in summands.loops])
-        except Split as split:
-            if split.context is not context:
-                raise
-            conditions = split.conditions
-        else:
-            choices = (n.args[0] for n in postorder([value]) if n.op == "ite")
-            choice = next((c for c in choices if _both(context.samples, c)), None)
-            if choice is None:
-                yield case, value
-                return
-            conditions = choice, ~choice
-        for condition in conditions:
-            if any(v for (v,) in context.samples.evaluate([condition])):
-                yield from self._cases(summands, _Case(self._where(context, condition), case.condition & condition))
+        if summands not in self._cases:
+            at = [c for c, _ in summands.loops]
+            self._cases[summands], pending = [], [(summands.context, true)]
+            while pending:
+                context, known = pending.pop(0)
+                conditions, value = _chosen(summands, context, at)
+                if value is not None:
+                    self._cases[summands].append(_Case(context, known, value))
+                shown = [c for c in conditions if any(v for (v,) in context.samples.evaluate([c]))]
+                pending += [(self._where(context, c), known & c) for c in shown]
+                if len(pending) + len(self._cases[summands]) > MOST_CASES:
+                    raise Unsupported(f"{self.name}: a summand has more than {MOST_CASES} cases")
+        return self._cases[summands]
 
-    def _family(self, summands: Summands, case: _Case, value: Expr) -> Family:
-        """The summands in a case as a family, whose subscripts are those of what a value reads."""
+    def _family(self, summands: Summands, case: _Case) -> Family:
+        """The summands in a case as a family, whose subscripts are those of what it reads."""
         context = summands.context
         ranges = []
         for counter, extent in summands.loops:
             limit = self.subscripts.term(context, context.encoding.term(extent))
             ranges.append((self.subscripts.variable(context, counter), limit))
         reads: dict[tuple[str, Term], Term] = {}
-        for variable in free_variables(value).values():
+        for variable in free_variables(case.value).values():
             source = summands.side.sources.get(variable)
             if source is not None and source.memory in self._tensors:
                 tensor = self._tensors[source.memory]
                 at = self.subscripts.term(source.context, source.reader.term(source.context))
                 reads[tensor.name, at] = read(tensor, [at])
         ordered = [term for (name, _), term in sorted(reads.items(), key=lambda item: item[0][0])]
-        kind = Format("integer", (value.width, "unsigned", "wrap"))
+        kind = Format("integer", (case.value.width, "unsigned", "wrap"))
         condition = self.subscripts.truth(context, case.condition)
         family = Family(tuple(ranges), condition, function("summand", kind, *ordered))
         self._families.append(family)
@@ -263,14 +245,25 @@ class _Matching:
         return True
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Case:
-    """A context, with what is assumed in it beside what holds in the one that it is a case of."""
+    """A summand in a context, with what is assumed there beside what holds in the one that it is a case of."""
 
     context: Context
     condition: Expr
+    value: Expr
 
 
-def _both(samples: Samples, condition: Expr) -> bool:
-    """Whether a condition is over sizes, coordinates and counters, and holds at some samples and not at others."""
-    return samples.determine(condition) and len({v for (v,) in samples.evaluate([condition])}) > 1
+def _chosen(summands: Summands, context: Context, at: Sequence[Expr]) -> tuple[Sequence[Expr], Expr | None]:
+    """What a summand is in a context; conditions of which one holds, where it is chosen by these."""
+    try:
+        value = summands.value(context, at)
+    except Split as split:
+        if split.context is not context:
+            raise
+        return split.conditions, None
+    choices = (n.args[0] for n in postorder([value]) if n.op == "ite")
+    samples = context.samples
+    ours = (c for c in choices if samples.determine(c))  # over sizes, coordinates and counters
+    choice = next((c for c in ours if len({v for (v,) in samples.evaluate([c])}) > 1), None)
+    return ((), value) if choice is None else ((choice, ~choice), None)

@@ -5,25 +5,28 @@ what it begins with and of that for each of its iterations: by induction over th
 as well; what a fold in a step begins with must be nothing.
 
 A sum of integers that is cut to fewer bits is the sum of its summands that are cut, as it is modulo a power of two.
-One that is extended to more bits is the sum of its summands that are extended if it never leaves its width: if so many
-summands as there are at most, each as large as any is, still fit.  Both are obligations, the latter on all bits.
+So is minus a sum.  One that is extended to more bits is the sum of its summands that are extended if it never leaves
+its width: if so many summands as there are at most, each as large as any is, still fit.  Both are obligations, the
+latter on all bits.  A part of a step that is read from memory is opened where a fold was stored there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice, product
 
 import pysmt.shortcuts as smt
 
 from chc.mapping.arithmetic import exact
+from chc.mapping.memory.cases import Split
 from chc.mapping.memory.contexts import Context
 from chc.mapping.memory.layout import narrow
 from chc.mapping.memory.values import FoldUse, Values
 from chc.mapping.program.writes import Loops
 from chc.mapping.proof import Proof
-from ila_lang import Expr, Function, Sort, compile_terms, const, free_variables, postorder, resize, substitute
+from ila_lang import Expr, Function, Sort, compile_terms, const, free_variables, ite, postorder, resize, substitute
 from ila_lang.interpreter.compile import NoBodyError
 from ila_lang.language.expr import variables_of
 from ila_lang.mapping import Reduction
@@ -72,13 +75,14 @@ class Operator:
 class Summands:
     """One summand for each iteration of ``loops``, of which ``context`` has an arbitrary one.
 
-    ``path`` leads there: a part of the value, then in turn a part of the step of the fold that the one before is.
+    ``path`` leads there: a part of the value, then in turn a part of the step of the fold that the one before is, each
+    with the result of that fold.
     ``casts`` are what is done to the summand then, outer ones first.
     """
 
     side: Values
     context: Context
-    path: tuple[Expr, ...]
+    path: tuple[tuple[Expr | None, Expr], ...]
     loops: Loops = ()
     casts: tuple[Callable[[Expr], Expr], ...] = ()
 
@@ -95,10 +99,12 @@ class Summands:
         return self.value(self.context, [c for c, _ in self.loops])
 
 
-def _reached(side: Values, context: Context, path: Sequence[Expr], at: Sequence[Expr]) -> Expr:
-    value = path[0]
-    for term in path[1:]:
-        use = side.folds[value]
+def _reached(side: Values, context: Context, path: Sequence[tuple[Expr | None, Expr]], at: Sequence[Expr]) -> Expr:
+    value = path[0][1]
+    for result, term in path[1:]:
+        use = side.folds.get(value)
+        if use is None or use.fold.results[_place(use, value)] is not result:
+            raise Unsupported("what is added up differs between iterations of a sum")
         count = len(use.loops)
         counters = dict(zip((c for c, _ in use.loops), at[:count], strict=True))
         value, at = side.in_step(use, context, term, counters), at[count:]
@@ -120,9 +126,11 @@ class Opened:
         """The operator by which a sum combines; None where it is no sum."""
         node = _uncast(root)
         if node in side.folds:
-            node = side.folds[node].fold.step[0]
-            while (known := self._applied(node)) is None and _has_body(node):
-                node = _unfolded(node)
+            use = side.folds[node]
+            node = use.fold.step[_place(use, node)]
+            while (known := self._applied(node)) is None and (_has_body(node) or node.op == "ite"):
+                arms = [a for a in node.args[1:] if a not in set(use.fold.registers)]
+                node = _unfolded(node) if _has_body(node) else next(iter(arms), node.args[0])
         else:
             known = self._addition(node.sort) if self._is_sum(node) else self._applied(node)
         return self._addition(root.sort) if known is not None and known.adds else known
@@ -133,7 +141,8 @@ class Opened:
             if node.func is reduction.operator:
                 key: object = reduction.operator
                 return self._operators.setdefault(key, Operator(reduction, Sums([reduction])))
-        return self._plain(node.op, node.sort) if node.op in _UNITS else None
+        op = "bvadd" if node.op == "bvsub" else node.op
+        return self._plain(op, node.sort) if op in _UNITS else None
 
     def _plain(self, op: str, sort: Sort) -> Operator:
         if (op, sort) not in self._operators:
@@ -173,7 +182,7 @@ class Opened:
         order = postorder([value])
         adds = {n for n in order if n in side.folds}
         for node in order:
-            plain_sum = node.op == "bvadd" or _cast(node) is not None or self._is_sum(node)
+            plain_sum = node.op in ("bvadd", "bvsub") or _cast(node) is not None or self._is_sum(node)
             if plain_sum and any(a in adds for a in node.args):
                 adds.add(node)
         inside = {a for n in order if n in adds for a in n.args}
@@ -184,44 +193,64 @@ class Opened:
         """What an operator combines in a term; applications are opened for it, or for a register."""
         if operator.sums.of(term) is not None:
             return [o for a in term.args for o in self.operands(a, operator, register)]
+        if operator.adds and term.op == "bvsub" and not _is_zero(term.args[0]):
+            return [*self.operands(term.args[0], operator, register), _negative(term.args[1])]
         carries = register is not None and any(n is register for n in postorder([term]))
+        if carries and term.op == "ite" and operator.unit is not None:
+            return self._chosen(term, operator, register)
         if _has_body(term) and (carries or term.params[0] not in self.proof.mapping.abstract):
             opened = _unfolded(term)
             if carries or operator.sums.of(opened) is not None:
                 return self.operands(opened, operator, register)
         return [] if operator.is_unit(term) else [term]
 
+    def _chosen(self, term: Expr, operator: Operator, register: Expr | None) -> list[Expr]:
+        """What a choice combines with a register that both arms carry; a choice among units beside it."""
+        condition, *arms = term.args
+        parts = [self.operands(arm, operator, register) for arm in arms]
+        if any(sum(o is register for o in of) != 1 for of in parts) or register is None or operator.unit is None:
+            return [term]
+        one, other = ([o for o in of if o is not register] for of in parts)
+        unit = operator.unit
+        return [register, *(ite(condition, o, unit) for o in one), *(ite(condition, unit, o) for o in other)]
+
     def summands(self, side: Values, context: Context, terms: Sequence[Expr], operator: Operator) -> list[Summands]:
         """The summands of some values of a context together; raises Unsupported where a fold among them is no sum."""
         start = Summands(side, context, ())
-        found = [s for t in terms for s in self._of(start, t, operator)]
-        if any(n in side.folds for s in found if not s.loops for n in postorder([s.path[0]])):
+        found = [s for t in terms for s in self._of(start, None, t, operator)]
+        if any(n in side.folds for s in found if not s.loops for n in postorder([s.path[0][1]])):
             raise Unsupported(
                 "the step of a fold does more than to combine its register with something by its operator"
             )
         return found
 
-    def _of(self, at: Summands, term: Expr, operator: Operator) -> Iterator[Summands]:
-        """The summands of a term at the end of a path."""
+    def _of(self, at: Summands, result: Expr | None, term: Expr, operator: Operator) -> Iterator[Summands]:
+        """The summands of a term at the end of a path, in the step of the fold with a result, if any."""
         for operand in self.operands(term, operator):
             inner = _cast(operand)
+            whole = replace(at, path=(*at.path, (result, operand)))
             is_fold = operand in (at.side.definitions.schedule.folds if at.path else at.side.folds)
-            whole = replace(at, path=(*at.path, operand))
+            if operand.op == "load" and at.path:
+                with suppress(Split):
+                    is_fold = replace(whole, casts=()).here in at.side.folds
             parts: list[Summands] | None = None
             if is_fold:
-                parts = self._of_fold(at, operand, operator)
+                parts = self._of_fold(at, whole, operator)
             elif inner is not None and operator.adds:
-                parts = self._of_cast(at, operand, *inner)
+                parts = self._of_cast(at, whole, *inner)
             yield from [whole] if parts is None else parts
 
-    def _of_fold(self, at: Summands, operand: Expr, operator: Operator) -> list[Summands] | None:
+    def _of_fold(self, at: Summands, whole: Summands, operator: Operator) -> list[Summands] | None:
         """The summands of a fold; None where it does not combine by the operator."""
-        side = at.side
-        value = _reached(side, at.context, (*at.path, operand), [c for c, _ in at.loops])
+        side, value = at.side, _reached(at.side, at.context, whole.path, [c for c, _ in at.loops])
         use = side.folds[value]
-        if len(use.fold.registers) != 1 or use.blocks is not None or use.cycle is not None:
+        if use.blocks is not None or use.cycle is not None:
             return None
-        (register,), (step,), (initial,) = use.fold.registers, use.fold.step, use.initial
+        number = _place(use, value)
+        register, step, initial = use.fold.registers[number], use.fold.step[number], use.initial[number]
+        result = use.fold.results[number]
+        if side.definitions.schedule.mentions(step, {r for r in use.fold.registers if r is not register}):
+            return None
         operands = self.operands(step, operator, register)
         mine = [o for o in operands if side.definitions.schedule.mentions(o, {register})]
         if register.sort != operator.sort or len(mine) != 1 or mine[0] is not register:
@@ -229,10 +258,9 @@ class Opened:
         if at.path and not operator.is_unit(initial):
             return None
         inside = self._iteration(at, use)
-        path = (*at.path, operand)
-        within = replace(at, context=inside, path=path, loops=(*at.loops, *inside.ranges[len(at.context.ranges) :]))
-        begin = [] if at.path else list(self._of(at, initial, operator))
-        return [*begin, *(s for o in operands if o is not register for s in self._of(within, o, operator))]
+        within = replace(whole, context=inside, loops=(*at.loops, *inside.ranges[len(at.context.ranges) :]))
+        begin = [] if at.path else list(self._of(at, None, initial, operator))
+        return [*begin, *(s for o in operands if o is not register for s in self._of(within, result, o, operator))]
 
     def _iteration(self, at: Summands, use: FoldUse) -> Context:
         """An arbitrary iteration of a fold's loops."""
@@ -249,13 +277,15 @@ class Opened:
 
     # -- other widths --------------------------------------------------------------------------------------
 
-    def _of_cast(self, at: Summands, operand: Expr, inner: Expr, cast: Callable[[Expr], Expr]) -> list[Summands] | None:
+    def _of_cast(
+        self, at: Summands, whole: Summands, inner: Expr, cast: Callable[[Expr], Expr]
+    ) -> list[Summands] | None:
         """The summands of a sum of another width; None where it is no sum, or may leave its width."""
-        narrower = self._addition(inner.sort)
-        parts = list(self._of(at, inner, narrower))
+        narrower, (result, operand) = self._addition(inner.sort), whole.path[-1]
+        parts = list(self._of(at, result, inner, narrower))
         if len(parts) == 1 and len(parts[0].path) == len(at.path) + 1:
             return None
-        if operand.op != "extract" and not self._fits(at, parts, is_signed=operand.op == "sext"):
+        if operand.op in ("sext", "zext") and not self._fits(at, parts, is_signed=operand.op == "sext"):
             return None
         return [replace(p, casts=(cast, *p.casts)) for p in parts]
 
@@ -311,6 +341,11 @@ class Opened:
         return low, high
 
 
+def _place(use: FoldUse, symbol: Expr) -> int:
+    """Which of a fold's results a symbol stands for."""
+    return next(k for k, known in enumerate(use.symbols) if known is symbol)
+
+
 def _cast(term: Expr) -> tuple[Expr, Callable[[Expr], Expr]] | None:
     """What a term extends, or cuts to its lowest bits, and how; None for other terms."""
     width = term.width if hasattr(term.sort, "width") else 0
@@ -320,7 +355,18 @@ def _cast(term: Expr) -> tuple[Expr, Callable[[Expr], Expr]] | None:
         return term.args[0], lambda t: t.zext(width)
     if term.op == "extract" and term.params[1] == 0:
         return term.args[0], lambda t: resize(t, width)
+    if term.op == "bvneg" or (term.op == "bvsub" and _is_zero(term.args[0])):
+        return term.args[-1], _negative
     return None
+
+
+def _is_zero(term: Expr) -> bool:
+    return term.is_const and term.value == 0
+
+
+def _negative(term: Expr) -> Expr:
+    """Minus an integer, modulo a power of two."""
+    return -term
 
 
 def _uncast(term: Expr) -> Expr:

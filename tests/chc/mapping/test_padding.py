@@ -11,7 +11,7 @@ from ila_lang import Expr, bv, const, ite, var
 from ila_lang.mapping import Lemma, TensorMapping
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
-from tests.chc.mapping.padded_dense import (
+from tests.chc.mapping.dense_layer import (
     HOST_X,
     WIDE,
     ZERO,
@@ -100,13 +100,13 @@ def of(program: str, arithmetic: str, fault: str = "") -> TensorMapping:
         h.finish()
 
     if arithmetic == "lane by lane":
-        return claim(host, lanes_first(adds), adds)
+        return claim(host, [lanes_first(adds)], adds)
     mac = saturating()
     if arithmetic == "saturating":
-        return claim(host, in_order(mac), mac)
+        return claim(host, [in_order(mac)], mac)
     acc, w = var("acc", bv(32)), var("w", bv(8))
     lemma = Lemma("a zero adds nothing", mac(acc, const(0, 8), w), acc)
-    return claim(host, in_order(mac), mac, abstract=frozenset({"mac"}), lemmas=(lemma,))
+    return claim(host, [in_order(mac)], mac, abstract=frozenset({"mac"}), lemmas=(lemma,))
 
 
 ARITHMETICS = ("lane by lane", "saturating", "open")

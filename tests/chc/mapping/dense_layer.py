@@ -1,12 +1,12 @@
-"""A dense layer on hardware that adds up 16 features at a time, where their number is any: the rest is padded.
+"""A dense layer on hardware that adds up its products in its own way, perhaps more of them than there are.
 
-``y = x w``: x has ``m`` rows of ``k`` features, w has ``k`` rows and ``n`` columns.  The device holds each row in whole
-vectors of 16; a program puts zeros beyond the features that there are.
+``y = x w``: x has ``m`` rows of ``k`` features, w has ``k`` rows and ``n`` columns.  A device may hold each row in
+whole vectors of 16; then a program puts zeros beyond the features that there are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
 from ila_lang import (
@@ -19,6 +19,7 @@ from ila_lang import (
     Machine,
     Memory,
     bv,
+    compile_terms,
     const,
     ite,
     mem,
@@ -37,6 +38,13 @@ VECTORS = (K + 15) >> 4
 """Vectors of 16 features in a row."""
 WIDE = VECTORS << 4
 """Features in a row of the device."""
+
+GO = 3
+"""The operation of the first instruction that computes."""
+SHAPES = (
+    *((1, 1, 1), (2, 3, 5), (3, 2, 16), (2, 2, 17), (3, 1, 31), (1, 4, 33), (2, 3, 40), (4, 2, 48)),
+    *((1, 2, 2), (2, 1, 4), (2, 3, 6), (3, 2, 8), (2, 2, 12)),
+)
 
 Accumulate = Callable[[Expr, Expr, Expr], Expr]
 Body = Callable[[Kernel, Ila], None]
@@ -68,9 +76,9 @@ def in_order(accumulate: Accumulate) -> Body:
         s = ila.states
         with kernel.loop("r", s["m"]) as r, kernel.loop("c", s["n"]) as c:
             total = kernel.let("total", const(0, 32))
-            with kernel.loop("v", s["vectors"]) as v, kernel.loop("lane", LANES) as lane:
+            with kernel.loop("v", s["length"]) as v, kernel.loop("lane", LANES) as lane:
                 i = (v << 4) + lane.zext(32)
-                left = kernel.load("left", s["features"], r * (s["vectors"] << 4) + i)
+                left = kernel.load("left", s["features"], r * (s["length"] << 4) + i)
                 right = kernel.load("right", s["weights"], i * s["n"] + c)
                 kernel.assign(total, accumulate(total, left, right))
             kernel.store(s["results"], r * s["n"] + c, total)
@@ -85,9 +93,9 @@ def lanes_first(accumulate: Accumulate) -> Body:
         s = ila.states
         with kernel.loop("r", s["m"]) as r, kernel.loop("c", s["n"]) as c:
             total = kernel.let("total", const(0, 32))
-            with kernel.loop("lane", LANES) as lane, kernel.loop("v", s["vectors"]) as v:
+            with kernel.loop("lane", LANES) as lane, kernel.loop("v", s["length"]) as v:
                 i = (v << 4) + lane.zext(32)
-                left = kernel.load("left", s["features"], r * (s["vectors"] << 4) + i)
+                left = kernel.load("left", s["features"], r * (s["length"] << 4) + i)
                 right = kernel.load("right", s["weights"], i * s["n"] + c)
                 kernel.assign(total, accumulate(total, left, right))
             kernel.store(s["results"], r * s["n"] + c, total)
@@ -95,24 +103,33 @@ def lanes_first(accumulate: Accumulate) -> Body:
     return body
 
 
-def device(body: Body) -> Ila:
-    """The accelerator: words of both operands are written one at a time, and results read."""
+def device(bodies: Sequence[Body], memories: Mapping[str, int]) -> Ila:
+    """The accelerator: words of both operands are written one at a time, and results read.
+
+    Each body is an instruction, which gets the next operation; ``memories`` are further ones, with their widths.
+    """
     ila = Ila("vectors")
-    run, op = ila.input("run", BOOL), ila.input("op", 2)
+    run, op = ila.input("run", BOOL), ila.input("op", 3)
     at, data = ila.input("at", 32), ila.input("data", 8)
     features, weights = ila.memory("features", 32, 8), ila.memory("weights", 32, 8)
     results = ila.memory("results", 32, 32)
+    for name, width in memories.items():
+        ila.memory(name, 32, width)
     out = ila.state("out", 32)
+    extents = {name: (ila.state(name, 32), ila.input(f"{name}_in", 32)) for name in ("m", "n", "length")}
     ila.set_valid(run)
     ila.instruction("feature").set_decode(op == 0).update(features, features.store(at, data))
     ila.instruction("weight").set_decode(op == 1).update(weights, weights.store(at, data))
     ila.instruction("read").set_decode(op == 2).update(out, results.load(at))
-    go = ila.instruction("go").set_decode(op == 3)
-    for name in ("m", "n", "vectors"):
-        go.update(ila.state(name, 32), ila.input(f"{name}_in", 32))
-    kernel = Kernel("dense_kernel")
-    body(kernel, ila)
-    go.start(kernel)
+    for number, body in enumerate(bodies):
+        go = ila.instruction(f"go{number}").set_decode(op == GO + number)
+        for register, value in extents.values():
+            go.update(register, value)
+        kernel = Kernel(f"dense{number}_kernel")
+        body(kernel, ila)
+        go.start(kernel)
+    other = ila.instruction("other").set_decode(op >= GO + len(bodies))
+    other.reserved = "there are no other operations"
     return ila
 
 
@@ -124,19 +141,20 @@ class Host:
 
     def feature(self, at: Expr, data: Expr) -> None:
         """One feature."""
-        self.kernel.command("feature", run=true, op=const(0, 2), at=at, data=data)
+        self.kernel.command("feature", run=true, op=const(0, 3), at=at, data=data)
 
     def weights(self, rows: Expr = K) -> None:
         """So many rows of the weights; beyond them the device has what it had."""
         with self.kernel.loop("wi", rows) as i, self.kernel.loop("wj", N) as j:
             data = HOST_W.load(i * N + j)
-            self.kernel.command("weight", run=true, op=const(1, 2), at=i * N + j, data=data)
+            self.kernel.command("weight", run=true, op=const(1, 3), at=i * N + j, data=data)
 
-    def finish(self, vectors: Expr = VECTORS) -> None:
-        """Starts the device, and reads the results."""
-        self.kernel.command("go", run=true, op=const(3, 2), m_in=M, n_in=N, vectors_in=vectors)
+    def finish(self, length: Expr = VECTORS, instructions: int = 1) -> None:
+        """Starts the device's instructions one after the other, and reads the results."""
+        for number in range(instructions):
+            self.kernel.command(f"go{number}", run=true, op=const(GO + number, 3), m_in=M, n_in=N, length_in=length)
         with self.kernel.loop("yr", M) as r, self.kernel.loop("yc", N) as c:
-            self.kernel.command("read", run=true, op=const(2, 2), at=r * N + c)
+            self.kernel.command("read", run=true, op=const(2, 3), at=r * N + c)
             self.kernel.store(HOST_Y, r * N + c, self.ila.states["out"])
 
 
@@ -165,23 +183,29 @@ def ir(accumulate: Accumulate) -> Fragment:
 
 def claim(
     program: Program,
-    body: Body,
+    bodies: Sequence[Body],
     accumulate: Accumulate,
     *,
+    memories: Mapping[str, int] | None = None,
+    within: tuple[tuple[str, Expr], ...] = (),
     lemmas: tuple[Lemma, ...] = (),
     abstract: frozenset[str] = frozenset(),
     sums: tuple[Reduction, ...] = (),
 ) -> TensorMapping:
-    """The claim that a program computes y = x w, for every number of features; the IR adds up by ``accumulate``."""
-    host = Host(device(body))
+    """The claim that a program computes y = x w, for every number of features ``within`` a domain.
+
+    The IR adds up by ``accumulate``.
+    """
+    run = compile_terms(list(PARAMETERS.values()), [c for _, c in within] or [true])
+    host = Host(device(bodies, memories or {}))
     program(host)
     tensors = {tensor.name: tensor for tensor in (HOST_X, HOST_W, HOST_Y)}
     return TensorMapping(
-        name="padded_dense",
+        name="dense_layer",
         ir=ir(accumulate),
-        device=Fragment("padded_dense", host.ila, PARAMETERS, tensors, host.kernel),
+        device=Fragment("dense_layer", host.ila, PARAMETERS, tensors, host.kernel),
         parameters=PARAMETERS,
-        domain=tuple((f"1 <= {n} <= 1024", (const(1, 32) <= v) & (v <= 1024)) for n, v in PARAMETERS.items()),
+        domain=(*((f"1 <= {n} <= 1024", (const(1, 32) <= v) & (v <= 1024)) for n, v in PARAMETERS.items()), *within),
         rows=M,
         columns=N,
         inputs=(("x", "tensor_x"), ("w", "tensor_w")),
@@ -190,9 +214,9 @@ def claim(
         abstract=abstract,
         sizes_of=lambda m, n, k: {"m": m, "n": n, "k": k},
         sums=sums,
-        statement="the padded program computes a dense layer",
+        statement="the program computes a dense layer",
         shape_names=("m", "n", "k"),
-        sample_shapes=((1, 1, 1), (2, 3, 5), (3, 2, 16), (2, 2, 17), (3, 1, 31), (1, 4, 33), (2, 3, 40), (4, 2, 48)),
+        sample_shapes=tuple(s for s in SHAPES if all(run(*s))),
         shape_parameters=frozenset(PARAMETERS),
     )
 
