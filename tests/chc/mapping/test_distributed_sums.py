@@ -219,7 +219,7 @@ def differences(e: Engine) -> None:
         e.add(one, e.product(i * 2))
     with e.loop(e.length >> 1) as i:
         e.kernel.assign(two, two - e.product(i * 2 + 1))
-    e.store("results", one - two)
+    e.store("results", one + two if e.fault == "the negated sum is added" else one - two)
 
 
 def subtracted(e: Engine) -> None:
@@ -281,7 +281,9 @@ PATTERNS = {
     "blocks and a rest": Pattern((blocks(32), blocks_and_rest_added), ONE),
     "the first product is peeled off": Pattern((peeled,), {}),
     "the first word is peeled off": Pattern((peeled_word,), {}, FOURS),
-    "a difference": Pattern((differences,), {}, TWOS),
+    "a difference": Pattern(  # what both sums begin with cancels out
+        (differences,), {}, TWOS, faults=(*FAULTS[:3], FAULTS[4], "the negated sum is added")
+    ),
     "a sum that is subtracted": Pattern((subtracted,), {}, accumulate=lambda t, x, w: t - multiply(x, w)),
     "two registers of one loop": Pattern((two_registers,), {}, TWOS),
     "a register by a choice": Pattern((by_parity,), {}),
