@@ -362,3 +362,16 @@ def expansion(name: str, types: tuple[TensorType, ...], attributes: Named) -> Gr
     builder = Builder()
     operands = [builder.input(f"x{i}", t) for i, t in enumerate(types)]
     return builder.graph({"y": expand(builder, operands, dict(attributes))})
+
+
+def nodes_within(
+    operator: str, types: tuple[TensorType, ...], attributes: Named
+) -> Iterator[tuple[Node, tuple[TensorType, ...]]]:
+    """The nodes that a composite stands for, with the types of their operands; those of constants alone left out."""
+    graph = expansion(operator, types, attributes)
+    fixed: set[int] = set()
+    for number, node in enumerate(graph.nodes):
+        if node.operator == "constant" or (node.operands and fixed.issuperset(node.operands)):
+            fixed.add(number)
+        elif node.operator != "input":
+            yield node, tuple(graph.nodes[o].type for o in node.operands)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from chc.tensor_rules.rule import TensorRule
 from rewrites.compiler.codegen import AcceleratorOperator, Choice, Options
@@ -12,6 +12,7 @@ from rewrites.egraph.rewrite import Rewrite
 
 from .chains import ChainRule
 from .directed import Place
+from .hardware import Hardware
 from .rules import AcceleratorRule
 from .takers import Taker
 
@@ -28,8 +29,8 @@ class Backend:
     wherever it matches.  ``chains`` are rules between the operators, for flexible matching; ``definitions`` gives
     operators by what they stand for, for graphs with these constants, and for flexible matching or not.
 
-    ``takers`` have the operator that could do the work of an operator of the tensor IR, by its name, and ``alone`` says
-    of others that the accelerator computes why compiling makes no use of that.
+    ``takers`` have the operator that could do the work of an operator of the tensor IR, by its name, and ``hardware``
+    says what the accelerator lacks for others.
 
     Raises ValueError where a rule leads to no operator of these.
     """
@@ -41,7 +42,7 @@ class Backend:
     flexible: Mapping[TensorRule, Place | None]
     definitions: Callable[[Constants, bool], Iterable[Rewrite]]
     takers: Mapping[str, Taker]
-    alone: Mapping[str, str] = field(default_factory=dict)
+    hardware: Hardware | None = None
     chains: tuple[ChainRule, ...] = ()
     choices: tuple[Choice, ...] = ()
 

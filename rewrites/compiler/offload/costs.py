@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Final, TypeAlias, cast
 
-from ir_semantics.graph.build import expansion
+from ir_semantics.graph.build import nodes_within
 from ir_semantics.graph.ir import Named, Node, remembered
 from ir_semantics.graph.operator import OPERATORS, meaning
 from ir_semantics.graph.types import TensorType
@@ -78,19 +78,11 @@ Count: TypeAlias = Callable[[str, Types, Named, TensorType], int]
 
 
 def _within(count: Count, operator: str, types: Types, attributes: Named) -> int:
-    """The count of all nodes that a composite stands for, those of constants alone left out; 0 for other operators."""
+    """The count of all nodes that a composite stands for; 0 for other operators."""
     if OPERATORS[operator].expand is None:
         return 0
-    graph = expansion(operator, types, attributes)
-    total = 0
-    fixed: set[int] = set()
-    for number, node in enumerate(graph.nodes):
-        if node.operator == "constant" or (node.operands and fixed.issuperset(node.operands)):
-            fixed.add(number)
-        elif node.operator != "input":
-            inner = tuple(graph.nodes[o].type for o in node.operands)
-            total += count(node.operator, inner, node.attributes, node.type)
-    return total
+    within = nodes_within(operator, types, attributes)
+    return sum(count(node.operator, inner, node.attributes, node.type) for node, inner in within)
 
 
 def _typed(egraph: EGraph, node: ENode) -> tuple[Types, TensorType]:

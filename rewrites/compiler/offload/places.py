@@ -23,6 +23,7 @@ from rewrites.rules.tensor.matching import (
     NORMALISATION_INTO_BIASED_CONVOLUTION,
     NORMALISATION_INTO_CONVOLUTION,
     PIXELS_AS_PRODUCT,
+    PRODUCT_AS_PIXELS,
     TRANSPOSED_TWICE,
 )
 from rewrites.rules.tensor.products import BATCH_AS_ONE_PRODUCT, BATCH_OF_ONE, BATCHES_IN_PARTS
@@ -238,6 +239,20 @@ def of_convolution(egraph: EGraph, node: ENode) -> bool:
     return has(egraph, x, "conv") or any(has(egraph, o, "conv") for n in sums for o in n.operands)
 
 
+def _no_windows(egraph: EGraph, node: ENode) -> Iterator[Suggestion]:
+    """A product of two matrices whose rows are no windows or pixels of an image, which are of a convolution already."""
+    a, b = node.operands
+    shape = shape_of(egraph, a)
+    laid = (t for n in egraph.nodes(a) if n.symbol.operator == "reshape" for t in egraph.nodes(n.operands[0]))
+    image = any(_permutation(t) in ((0, 2, 3, 1), (0, 4, 5, 1, 2, 3)) for t in laid)
+    if len(shape) == 2 and not image:
+        yield {"a": a, "b": b}, {"n": shape[0], "c": shape[1], "o": shape_of(egraph, b)[1]}
+
+
+def _permutation(node: ENode) -> Hashable:
+    return dict(node.symbol.attributes).get("permutation")
+
+
 WEIGHTS: Final = {TRANSPOSED_TWICE: at("matmul", _weights, backwards=True)}
 """The right operand of a product as a transpose."""
 PADS: Final = {CONVOLUTION_PADS: at("conv", _padded)}
@@ -247,17 +262,26 @@ GROUPS: Final[Mapping[TensorRule, Place]] = {
     GROUPS_IN_PARTS: at("conv", _halved),
 }
 """Groups as convolutions of their own: small ones together, with zeros, as multipliers stand in rows of 16."""
+BATCHES: Final[Mapping[TensorRule, Place | None]] = {
+    BATCH_AS_ONE_PRODUCT: None,
+    BATCHES_IN_PARTS: at("matmul", _batches),
+    BATCH_OF_ONE: at("matmul", _single),
+}
+"""Batches of products as products of two matrices."""
 PRODUCTS: Final[Mapping[TensorRule, Place | None]] = {
     **PADS,
     **GROUPS,
     CONVOLUTION_AS_PRODUCT: at("conv", _windows),
     PIXELS_AS_PRODUCT: at("conv", _pixels),
     STRIDED_PIXELS: at("conv", _strided_pixels),
-    BATCH_AS_ONE_PRODUCT: None,
-    BATCHES_IN_PARTS: at("matmul", _batches),
-    BATCH_OF_ONE: at("matmul", _single),
+    **BATCHES,
 }
 """Convolutions, and batches of products, as products of two matrices."""
+CONVOLVED_PRODUCTS: Final[Mapping[TensorRule, Place | None]] = {
+    **BATCHES,
+    PRODUCT_AS_PIXELS: at("matmul", _no_windows),
+}
+"""Products of matrices as convolutions by 1 x 1."""
 BIASED_PRODUCTS: Final = {
     BIASED_CONVOLUTION_AS_PRODUCT: at("add", _biased(_windows_of)),
     BIASED_PIXELS_AS_PRODUCT: at("add", _biased(_pixels_of)),

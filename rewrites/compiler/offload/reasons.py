@@ -56,12 +56,12 @@ def _reason(
 ) -> str:
     if moves_data(node.operator, tuple(types), node.attributes):
         return MOVEMENT_REASON
-    takers = [b.takers[node.operator] for b in backends if node.operator in b.takers]
-    if not takers:
-        alone = [b.alone[node.operator] for b in backends if node.operator in b.alone]
-        return "; ".join(alone) or f"no operator of {' or '.join(b.name for b in backends)} computes it"
     if node.type.dtype != "float32":
         return f"its elements are {node.type.dtype}, and accelerator operators are float32"
+    takers = [b.takers[node.operator] for b in backends if node.operator in b.takers]
+    if not takers:
+        lacking = [b.hardware.reason(node.operator, types, node.attributes) for b in backends if b.hardware is not None]
+        return "; ".join(lacking) or f"no operator of {' or '.join(b.name for b in backends)} computes it"
     taken = [(taker.operator, taker.taken(node, types)) for taker in takers]
     fitting = [(operator, result) for operator, result in taken if not isinstance(result, str)]
     if not fitting:

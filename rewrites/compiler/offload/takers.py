@@ -12,6 +12,8 @@ from ir_semantics.graph.types import TensorType
 from rewrites.compiler.codegen import AcceleratorOperator
 from rewrites.rules.tensor.groups import GROUP_PAIRS
 
+from .unfolding import MOST_STEPS
+
 Taken: TypeAlias = "tuple[Node, tuple[TensorType, ...]] | str | None"
 """A node as an accelerator operator would have it, with the types of its operands; why its form keeps it from the
 accelerator; or None, where neither is known."""
@@ -67,3 +69,36 @@ def as_product(
         return product, tuple(map(types[0].with_shape, shapes))
 
     return dict.fromkeys(("conv", "matmul"), Taker(operator, taken))
+
+
+def as_sums(operator: AcceleratorOperator, attributes: Mapping[str, Attribute], bias: bool = False) -> dict[str, Taker]:
+    """Means and sums of whole rows or images as products with one row, by an operator as in :func:`as_product`."""
+
+    def taken(node: Node, types: Sequence[TensorType]) -> Taken:
+        shape, own = types[0].shape, dict(node.attributes)
+        if node.operator == "avg_pool":
+            axes: Attribute = tuple(range(2, len(shape))) if own["kernel"] == shape[2:] else ()
+        else:
+            axes = own["axes"]
+        first = len(shape) - len(axes) if isinstance(axes, tuple) else 0
+        if not axes or axes != tuple(range(first, len(shape))):
+            return (
+                f"{operator.name} adds along rows: the host would bring what is added into rows, and move more "
+                "elements than it adds"
+            )
+        rows, inner = math.prod(shape[:first]), math.prod(shape[first:])
+        shapes = [(rows, inner), (1, inner), *([(1,)] if bias else [])]
+        product = Node(operator.name, (), tuple(attributes.items()), types[0].with_shape((rows, 1)))
+        return product, tuple(map(types[0].with_shape, shapes))
+
+    return dict.fromkeys(("mean", "reduce_sum", "avg_pool"), Taker(operator, taken))
+
+
+def of_steps(operator: AcceleratorOperator) -> dict[str, Taker]:
+    """Recurrent layers, of whose steps an operator computes products."""
+
+    def taken(node: Node, types: Sequence[TensorType]) -> Taken:
+        steps = types[0].shape[0]
+        return f"with {steps} timesteps, more than {MOST_STEPS}, it is not written out" if steps > MOST_STEPS else None
+
+    return dict.fromkeys(("lstm", "gru", "rnn"), Taker(operator, taken))

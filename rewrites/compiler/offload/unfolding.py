@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TypeGuard, TypeVar
+from typing import Final, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -158,3 +158,17 @@ class Uniform:
         scalar_digest = digest_of(scalar)
         self.constants.data.setdefault(scalar_digest, scalar)
         return Symbol("constant", (("digest", scalar_digest),), TensorType(data.dtype.name, ()))
+
+
+MOST_STEPS: Final = 512
+"""Timesteps of recurrent layers that are written out, some thirty nodes each; a bound of this code."""
+
+
+def steps(constants: Constants) -> Iterator[Unfolding]:
+    """Recurrent layers of few timesteps by their steps, for accelerators that have none of them."""
+
+    def few(egraph: EGraph, node: ENode) -> bool:
+        of = egraph.type_of(node.operands[0])
+        return isinstance(of, TensorType) and of.shape[0] <= MOST_STEPS
+
+    yield from (Unfolding.of(name, few, constants) for name in ("lstm", "gru", "rnn"))

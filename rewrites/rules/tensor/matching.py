@@ -73,6 +73,16 @@ def _pixels_times_filters() -> Tensor:
     return matmul(rows, transpose(reshape(POINT, O, C), [1, 0]))
 
 
+_LEFT, _RIGHT = input_("a", N, C), input_("b", C, O)
+
+
+def _product_of_pixels() -> Tensor:
+    """Rows as pixels below each other, columns as filters."""
+    pixels = reshape(transpose(_LEFT, [1, 0]), 1, C, N, 1)
+    filters = reshape(transpose(_RIGHT, [1, 0]), O, C, 1, 1)
+    return transpose(reshape(conv(pixels, filters), O, N), [1, 0])
+
+
 def _image_of(rows: Tensor) -> Tensor:
     """Rows [n h w, o] as an image [n, o, h, w]."""
     return transpose(reshape(rows, N, H, W, O), [0, 3, 1, 2])
@@ -130,6 +140,15 @@ _WRONG = [
         conv(IMAGE, POINT),
         reshape(_pixels_times_filters(), N, O, H, W),
         at_least(1, N, C, H, W, O),
+    ),
+    wrong_over_reals(
+        "a product of matrices as a 1 x 1 convolution without a transposition of rows",
+        matmul(input_("a", C, C), _RIGHT),
+        transpose(
+            reshape(conv(reshape(input_("a", C, C), 1, C, C, 1), reshape(transpose(_RIGHT, [1, 0]), O, C, 1, 1)), O, C),
+            [1, 0],
+        ),
+        at_least(1, C, O),
     ),
     wrong_over_reals(
         "pads of a convolution on the other side",
@@ -202,6 +221,9 @@ BIASED_PIXELS_AS_PRODUCT = reordered(
     _image_of(bias(_pixels_times_filters(), SHIFT, 1)),
     at_least(1, N, C, H, W, O),
 )
+PRODUCT_AS_PIXELS = reordered(
+    "a product of matrices as a 1 x 1 convolution", matmul(_LEFT, _RIGHT), _product_of_pixels(), at_least(1, N, C, O)
+)
 NORMALISATION_INTO_CONVOLUTION = over_reals(
     "batch normalisation as networks have it into a convolution",
     _batch_norm(_grouped(GROUP_KERNELS)),
@@ -255,6 +277,7 @@ _VALID = [
     BIASED_CONVOLUTION_AS_PRODUCT,
     PIXELS_AS_PRODUCT,
     BIASED_PIXELS_AS_PRODUCT,
+    PRODUCT_AS_PIXELS,
     NORMALISATION_INTO_CONVOLUTION,
     NORMALISATION_INTO_CONVOLUTION.converse,
     NORMALISATION_INTO_BIASED_CONVOLUTION,

@@ -10,8 +10,9 @@ from ir_semantics.graph.types import TensorType
 from rewrites.compiler.graph_rules.definitions import definitions
 from rewrites.compiler.graph_rules.tensor_rewrites import Constants
 from rewrites.compiler.offload.backend import Backend
+from rewrites.compiler.offload.hardware import Hardware
 from rewrites.compiler.offload.places import of_convolution
-from rewrites.compiler.offload.takers import Taken, Taker, as_product
+from rewrites.compiler.offload.takers import Taken, Taker, as_product, as_sums
 from rewrites.compiler.offload.unfolding import Unfolding, Uniform
 from rewrites.egraph.rewrite import Rewrite
 
@@ -46,8 +47,15 @@ def _recurrent(node: Node, types: Sequence[TensorType]) -> str | None:
     return f"FlexASR's layer has another {others[0]}" if others else None
 
 
-_POOLING = "FlexASR pools pairs of rows, and bringing it into that form is not possible or moves more data"
-_ACTIVATION = "flexasr.linear computes it as the activation of a dense layer, and compile uses nothing for it alone"
+_POOLING = "FlexASR pools pairs of rows: the host would bring windows into rows, and move more than it compares"
+HARDWARE: Final = Hardware(
+    "FlexASR",
+    frozenset({"relu", "sigmoid", "tanh", "add", "sub", "mul"}),
+    "computes it on sums of products only: alone it would be a product with an identity matrix, a multiplication for "
+    "each feature in place of one operation",
+    {"exp": " but in its attention, where sums of exponentials must be below 4"},
+)
+"""Activation units add, multiply, and know three functions; their operands come from their core."""
 
 BACKEND: Final = Backend(
     "flexasr",
@@ -61,9 +69,9 @@ BACKEND: Final = Backend(
         **{k: Taker(o, _recurrent, "its first states are not known to be zero") for k, o in RECURRENT.items()},
         "layer_norm": Taker(LAYER_NORM, _normalisation),
         **{name: Taker(POOLS["max"], otherwise=_POOLING) for name in ("max_pool", "reduce_max")},
-        **{name: Taker(POOLS["mean"], otherwise=_POOLING) for name in ("avg_pool", "mean")},
+        **as_sums(LINEAR, {"activation": "none"}, bias=True),
     },
-    dict.fromkeys(("relu", "sigmoid", "tanh"), _ACTIVATION),
+    HARDWARE,
     CHAIN_RULES,
 )
 """FlexASR."""

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
+from functools import cache
 from typing import Final
 
 from ir_semantics.graph.ir import Node, integers_of, pairs_of
 from ir_semantics.graph.types import TensorType
+from rewrites.compiler.codegen import implementable
+from rewrites.compiler.codegen.parts import most_that_fit
 from rewrites.compiler.graph_rules.tensor_rewrites import Constants
 from rewrites.compiler.offload.backend import Backend
-from rewrites.compiler.offload.places import GROUPS, NORMALISATION, PADS, of_convolution
-from rewrites.compiler.offload.reductions import CONVOLVED_MEANS
+from rewrites.compiler.offload.hardware import Hardware
+from rewrites.compiler.offload.places import CONVOLVED_PRODUCTS, GROUPS, NORMALISATION, PADS, of_convolution
+from rewrites.compiler.offload.reductions import CONVOLVED_MEANS, LANES, exact_share, inner_parts
 from rewrites.compiler.offload.rules import AcceleratorRule
 from rewrites.compiler.offload.takers import NOT_PLAIN, Taken, Taker, plain_convolution
-from rewrites.compiler.offload.unfolding import Unfolding
+from rewrites.compiler.offload.unfolding import Unfolding, steps
 from rewrites.egraph.pattern import Bindings, Bound, Computed, operator
 from rewrites.egraph.rewrite import Rewrite
 
@@ -43,6 +47,7 @@ _RULE: Final = AcceleratorRule(
 def _definitions(constants: Constants, flexible: bool) -> Iterator[Rewrite]:
     if flexible:
         yield Unfolding.of("batch_norm", of_convolution, constants)
+        yield from steps(constants)
 
 
 def _taken(node: Node, types: Sequence[TensorType]) -> Taken:
@@ -58,15 +63,63 @@ def _taken(node: Node, types: Sequence[TensorType]) -> Taken:
     return convolution, (padded, types[1])
 
 
+def _of_pixels(rows: int, inner: int, outputs: int) -> tuple[Node, tuple[TensorType, TensorType]]:
+    """A product of matrices as a convolution: rows as pixels, columns as filters."""
+    image, filters, result = (
+        TensorType("float32", shape) for shape in ((1, inner, rows, 1), (outputs, inner, 1, 1), (1, outputs, rows, 1))
+    )
+    return Node(CONV2D.name, (), (("stride_h", 1), ("stride_w", 1)), result), (image, filters)
+
+
+def _product(node: Node, types: Sequence[TensorType]) -> Taken:
+    return _of_pixels(*types[0].shape[-2:], types[1].shape[-1])
+
+
+@cache
+def _most_channels() -> int:
+    """The most channels of a convolution of pixels of which one fits."""
+    return most_that_fit(1 << 12, lambda n: implementable(*_of_pixels(1, n * LANES, 1)) is None) * LANES
+
+
+def _added(node: Node, types: Sequence[TensorType]) -> Taken:
+    """Means along the second of three axes are convolutions by 1 x 1."""
+    shape = types[0].shape
+    if node.operator == "mean" and node.attribute("axes") == (1,) and len(shape) == 3:
+        return None if exact_share(shape[1]) else f"weights of HLSCNN have no code for 1/{shape[1]}"
+    return (
+        "HLSCNN adds along channels: the host would bring what is added there, and move more elements than it adds, or "
+        "send a program for each image"
+    )
+
+
+HARDWARE: Final = Hardware(
+    "HLSCNN",
+    frozenset({"relu"}),
+    "computes it on the sums of a convolution only, to which it adds one number for all filters: behind a sum with a "
+    "vector it would be a convolution with an identity, a multiplication for each channel in place of one operation",
+)
+"""A convolution ends with one bias for all filters, and relu."""
+
 BACKEND: Final = Backend(
     "hlscnn",
     (CONV2D,),
     (_RULE,),
     PADS,
-    {**PADS, **GROUPS, **NORMALISATION, **CONVOLVED_MEANS},
+    {
+        **PADS,
+        **GROUPS,
+        **NORMALISATION,
+        **CONVOLVED_MEANS,
+        **CONVOLVED_PRODUCTS,
+        **inner_parts(_most_channels),
+    },
     _definitions,
-    {"conv": Taker(CONV2D, _taken)},
-    {"relu": "compile does not use the relu of HLSCNN's convolution"},
+    {
+        "conv": Taker(CONV2D, _taken),
+        "matmul": Taker(CONV2D, _product),
+        **dict.fromkeys(("mean", "reduce_sum", "avg_pool"), Taker(CONV2D, _added)),
+    },
+    HARDWARE,
     choices=(WEIGHT_BITS,),
 )
 """HLSCNN."""
