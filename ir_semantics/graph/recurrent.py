@@ -170,11 +170,31 @@ def _rnn(b: Assembly, of: Sequence[int], a: Attributes) -> int:
     return layer.run([of[4]], step)
 
 
+def _plain(kind: str, layer: Callable[[Assembly, Sequence[int], Attributes], int]) -> Callable[..., int]:
+    """A layer by the one from the first timestep to the last, with the states of all, where sequences have one length.
+
+    From the last timestep to the first it is that of the reversed input, reversed; the last hidden state is a row.
+    """
+
+    def build(b: Assembly, of: Sequence[int], a: Attributes) -> int:
+        if not a["lengths"] and a["reverse"]:
+            of = [b.add("reverse", of[0], axes=(0,)), *of[1:]]
+            states = b.add(kind, *of, **{**a, "reverse": False})
+            return states if a["output"] else b.add("reverse", states, axes=(0,))
+        if not a["lengths"] and a["output"] == 1 and (steps := b.shape(of[0])[0]):
+            states = b.add(kind, *of, **{**a, "output": 0})
+            return reshape(b, take(b, states, 0, steps - 1, steps), b.shape(states)[1:])
+        return layer(b, of, a)
+
+    build.__doc__ = layer.__doc__
+    return build
+
+
 _COMMON = "reverse activations clip output lengths"
 
 RECURRENT = (
-    composite("lstm", _lstm, arity=range(7, 9), attributes=f"{_COMMON} input_forget"),
-    composite("gru", _gru, arity=range(5, 7), attributes=f"{_COMMON} linear_before_reset"),
-    composite("rnn", _rnn, arity=range(5, 7), attributes=_COMMON),
+    composite("lstm", _plain("lstm", _lstm), arity=range(7, 9), attributes=f"{_COMMON} input_forget"),
+    composite("gru", _plain("gru", _gru), arity=range(5, 7), attributes=f"{_COMMON} linear_before_reset"),
+    composite("rnn", _plain("rnn", _rnn), arity=range(5, 7), attributes=_COMMON),
 )
 """The recurrent layers."""

@@ -70,11 +70,10 @@ class Unfolding:
     constants: Constants = field(repr=False)
 
     @classmethod
-    def of(cls, name: str, where: Callable[[EGraph, ENode], bool], constants: Constants) -> Unfolding:
-        """The unfolding of the operator of that name."""
-        return cls(
-            Rule(f"definition of {name}, unfolded", meaning_digest([expansion], "ir_semantics")), name, where, constants
-        )
+    def of(cls, name: str, where: Callable[[EGraph, ENode], bool], constants: Constants, form: str = "") -> Unfolding:
+        """The unfolding of the operator of that name, or of a form of it."""
+        rule = Rule(f"definition of {name}{form}, unfolded", meaning_digest([expansion], "ir_semantics"))
+        return cls(rule, name, where, constants)
 
     @property
     def operator(self) -> str:
@@ -172,3 +171,14 @@ def steps(constants: Constants) -> Iterator[Unfolding]:
         return isinstance(of, TensorType) and of.shape[0] <= MOST_STEPS
 
     yield from (Unfolding.of(name, few, constants) for name in ("lstm", "gru", "rnn"))
+
+
+def plain_layers(constants: Constants) -> Iterator[Unfolding]:
+    """Recurrent layers from the last timestep, or of the last state alone, by those that are neither."""
+
+    def other(egraph: EGraph, node: ENode) -> bool:
+        attributes = dict(node.symbol.attributes)
+        return attributes["lengths"] is False and (attributes["reverse"] is True or attributes["output"] == 1)
+
+    form = " from its end, or of its last state"
+    yield from (Unfolding.of(name, other, constants, form) for name in ("lstm", "gru", "rnn"))

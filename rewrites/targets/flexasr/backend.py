@@ -13,7 +13,7 @@ from rewrites.compiler.offload.backend import Backend
 from rewrites.compiler.offload.hardware import Hardware
 from rewrites.compiler.offload.places import of_convolution
 from rewrites.compiler.offload.takers import Taken, Taker, as_product, as_sums
-from rewrites.compiler.offload.unfolding import Unfolding, Uniform
+from rewrites.compiler.offload.unfolding import Unfolding, Uniform, plain_layers
 from rewrites.egraph.rewrite import Rewrite
 
 from .operators import LAYER_NORM, LAYER_OPTIONS, LINEAR, OPERATORS, POOLS, RECURRENT
@@ -24,6 +24,7 @@ from .rules import CHAIN_RULES, RULES
 def _definitions(constants: Constants, flexible: bool) -> Iterator[Rewrite]:
     if flexible:
         yield Unfolding.of("batch_norm", of_convolution, constants)
+        yield from plain_layers(constants)
     yield Uniform.of(constants)
     if flexible:
         yield from (d for d in definitions(constants).values() if d.name == "relu")
@@ -39,10 +40,8 @@ def _recurrent(node: Node, types: Sequence[TensorType]) -> str | None:
     attributes = dict(node.attributes)
     if types[0].shape[1] != 1 or attributes["lengths"]:
         return "it is a layer of several sequences, or of sequences with lengths"
-    if attributes["reverse"]:
-        return "it is a layer from the last timestep to the first"
-    if attributes["output"]:
-        return "its result is a last state and not that of every timestep"
+    if attributes["output"] == 2:
+        return "its result is a state of cells, which FlexASR keeps to itself"
     others = [name for name, value in attributes.items() if value != LAYER_OPTIONS[node.operator].get(name)]
     return f"FlexASR's layer has another {others[0]}" if others else None
 

@@ -72,7 +72,8 @@ def _of_pixels(rows: int, inner: int, outputs: int) -> tuple[Node, tuple[TensorT
 
 
 def _product(node: Node, types: Sequence[TensorType]) -> Taken:
-    return _of_pixels(*types[0].shape[-2:], types[1].shape[-1])
+    rows, inner = types[0].shape[-2:]
+    return _of_pixels(rows, inner, types[1].shape[-1])
 
 
 @cache
