@@ -13,10 +13,11 @@ from .origins import origin_text, printable
 CAVEATS = (
     "Simulators are derived from the same models as the proofs; that hardware behaves like them is not claimed.",
     "That the graph means what other runtimes compute is tested (ONNX backend tests), not proved.",
-    "What the host does for a program (to quantise and pad operands, to put results together) is tested, not proved.",
+    "What the host does for a program (to quantise and pad operands, to put results together) is proved where it is "
+    "part of the mapping, as in those of float32 tensors; elsewhere it is tested.",
     "Quantisation is chosen from ranges that calibration saw. Numbers beyond them are cut to the end of their format.",
-    "Bounds are about one operator on its own operands. They are not added up over the network: nothing is proved "
-    "about the error of outputs, or about accuracy.",
+    "Bounds of operators are about one operator on its own operands. How a run composes them into bounds of outputs is "
+    "derived by hand and tested, not proved; nothing is said about accuracy.",
     "Nothing is claimed about time on hardware, interrupts, or commands of other masters in between.",
 )
 """What a compiled model does not guarantee."""
