@@ -43,15 +43,32 @@ def range_steps(
 ) -> list[Step] | None:
     """Steps that prove ``smaller + gap <= larger``; None where they are not found.
 
-    ``sizes`` are the symbols that may be left at the end; all others are replaced by bounds.
+    ``sizes`` are the symbols that may be left at the end; all others are replaced by bounds.  Sums of counters that a
+    linear hypothesis bounds, as a guard of blocks with an edge does, are tried where bounds of single ones do not do.
     """
     known = conjuncts(hypotheses)
+    sums = [f for f in known if f.is_le() or f.is_lt() or f.is_not()]
+    products = [f for f in sums if not is_linear(f)]
+    steps = _steps(known, (smaller, larger, gap), sizes, decide, products)
+    if steps is None and len(sums) > len(products):
+        steps = _steps(known, (smaller, larger, gap), sizes, decide, sums)
+    return steps
+
+
+def _steps(
+    known: list[FNode],
+    goal_of: tuple[FNode, FNode, int],
+    sizes: set[FNode],
+    decide: Decide,
+    sums: Sequence[FNode],
+) -> list[Step] | None:
+    smaller, larger, gap = goal_of
     difference = difference_of(expand(larger), expand(smaller))
     steps: list[Step] = []
     conclusions: list[Polynomial] = []
     whole = difference
     for _ in range(MOST_STEPS):
-        replaced = _bounded_sum(known, difference, sizes, decide) or _next(known, difference, sizes, decide)
+        replaced = _bounded_sum(known, difference, sizes, decide, sums) or _next(known, difference, sizes, decide)
         if replaced is None:
             break
         gain, factor, difference, facts = replaced
@@ -171,13 +188,13 @@ def _residue_steps(left: FNode, right: FNode, difference: Polynomial) -> list[St
 
 
 def _bounded_sum(
-    known: list[FNode], difference: Polynomial, sizes: set[FNode], decide: Decide
+    known: list[FNode], difference: Polynomial, sizes: set[FNode], decide: Decide, sums: Sequence[FNode]
 ) -> tuple[FNode, FNode, Polynomial, list[FNode]] | None:
-    """As :func:`_next`, for a sum of products of counters: what a hypothesis says is not negative, times a factor."""
-    for fact in (f for f in known if (f.is_le() or f.is_lt() or f.is_not()) and not is_linear(f)):
+    """As :func:`_next`, for several counters: what one of ``sums`` says is not negative, times a factor."""
+    for fact in sums:
         gain = _not_negative(fact)
         inner = [m for m in gain if not {s for a in m for s in a.get_free_variables()} <= sizes]
-        if len(inner) < 2:
+        if len(inner) < 2 and not any(abs(gain[m]) > 1 for m in inner):
             continue
         for monomial, coefficient in difference.items():
             rest = list(monomial)
@@ -226,7 +243,7 @@ def _next(
         if any(c > 0 for c in factor.values()):
             continue
         positive = {m: -c for m, c in factor.items()}
-        for bound in _bounds(known, atom):
+        for bound in _bounds(known, atom, sizes):
             wider = _about(known, {*bound.get_free_variables(), *(s for h in about for s in h.get_free_variables())})
             if decide(wider, smt.LE(smt.Int(0), smt.Minus(bound, atom))):
                 taken = product_of(expand(bound), positive)
@@ -234,7 +251,7 @@ def _next(
     return None
 
 
-def _bounds(known: list[FNode], atom: FNode) -> list[FNode]:
+def _bounds(known: list[FNode], atom: FNode, sizes: set[FNode]) -> list[FNode]:
     """Terms that may bound an atom from above: sizes first, then literals, the smallest first."""
     bounds: list[FNode] = []
     if "!div" in text_of(atom):  # a quotient may be bounded by that of an extent
@@ -243,6 +260,7 @@ def _bounds(known: list[FNode], atom: FNode) -> list[FNode]:
         bounds += [
             _less_one(s) for s in sorted(others - {atom}, key=lambda s: (not text_of(s).endswith(divisor), text_of(s)))
         ]
+        bounds += [_less_one(s) for s in sorted(sizes - others, key=text_of)]  # of all that has that many blocks
     for fact in known:
         if fact.is_lt() and fact.arg(0) is atom:
             bounds.append(_less_one(fact.arg(1)))

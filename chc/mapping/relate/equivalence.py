@@ -33,15 +33,13 @@ from smt_encodings.environment import fresh, plain
 from smt_encodings.values import differ, differing_values, falsifying, lemma_instances
 
 from .any_order import AnyOrder
+from .few_iterations import first_iterations, last_iterations
 from .gathered import pairs
 from .idle import shortened, taken
 from .induction import Goals
 from .iterations import Iterations
 from .padding import padded, without_padding
 from .scattered_reduction import Sides, holds_fold, often
-
-_FEW = 4
-"""Iterations that a device may have before a loop without being one."""
 
 MOST_UNROLLED = 64
 """Largest number of iterations of a fold that is written out where the other side has no fold."""
@@ -237,6 +235,7 @@ class Equivalence:
         """Both values, with folds that are equal in lock-step or sums that are equal in any order."""
         nests, known = len(self.proof.levels.nests), len(self._equal)
         one, other = self._unrolled(left, right)
+        other = self._last_written_out(context, one, other)
         try:
             self._pair_folds(context, one, other)
         except Split:
@@ -265,6 +264,19 @@ class Equivalence:
                 return left, right
             terms = {symbol: term for fold in few for symbol, term in side.unrolled(fold).items()}
             left, right = substitute(left, terms), substitute(right, terms)
+
+    def _last_written_out(self, context: Context, left: Expr, right: Expr) -> Expr:
+        """The IR's value with the last iterations of its fold written out, if the device's is shorter by a few.
+
+        What the device makes of its own fold is then compared with these iterations.
+        """
+        folds = [*_folds_in(left, self.device), *_folds_in(right, self.ir)]
+        device, ir = folds if len(folds) == 2 else (None, None)
+        if not (isinstance(device, FoldUse) and isinstance(ir, FoldUse)) or left in set(device.symbols):
+            return right
+        begins = all(t.is_const or t in self.device.sources for t in device.initial)  # not with iterations written out
+        length = self._length(context, device, ir) if begins else None
+        return right if length is None else substitute(right, last_iterations(context, self.ir, ir, length))
 
     def _pair_folds(self, context: Context, left: Expr, right: Expr) -> None:
         device_folds = _folds_in(left, self.device)
@@ -370,7 +382,7 @@ class Equivalence:
                 return ir
             before.append(length)
             use = self._begins_with(use)
-        length = total(before) if before else self._first_iterations(context, device, ir)
+        length = total(before) if before else first_iterations(context, device, ir)
         if length is None:
             return ir
         fits = ~less(ir.loops[0][1], length)
@@ -378,16 +390,6 @@ class Equivalence:
             return ir
         context.theorem("lock-step", f"{label}: goes on", fits, "the other side's fold has the iterations before, too")
         return self.ir.in_parts(ir, length)
-
-    @staticmethod
-    def _first_iterations(context: Context, device: FoldUse, ir: FoldUse) -> Expr | None:
-        """The few iterations by which the IR's fold is longer: the device begins with them, written out."""
-        iterations, inner = (product(e for _, e in loops) for loops in (device.loops, ir.loops[1:]))
-        all_of_them = product([ir.loops[0][1], inner])
-        for number in (const(k, 8) for k in range(1, _FEW + 1)):
-            if context.proves(equal(all_of_them, total([iterations, product([number, inner])]))):
-                return number
-        return None
 
     def _in_blocks(self, context: Context, label: str, device: FoldUse, turns: Cycle, ir: FoldUse) -> FoldUse:
         """The IR's fold in blocks of as many iterations as the writes have together that make a step of the device's.

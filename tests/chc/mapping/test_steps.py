@@ -108,6 +108,29 @@ def test_a_sum_that_is_bounded_as_a_whole_is_a_digit() -> None:
     assert len(conclusions) >= len(parts)
 
 
+@pytest.mark.parametrize("guarded", [True, False])
+def test_a_guard_bounds_a_sum_of_counters(guarded: bool) -> None:
+    """Blocks of two rows: that 2*t + u is a row of a matrix of m rows says the guard alone, not the blocks' number."""
+    t, u, v, m, n, blocks = (smt.Symbol(x, INT) for x in ("t", "u", "v", "m", "n", "blocks"))
+    zero, two = smt.Int(0), smt.Int(2)
+    row = smt.Plus(smt.Times(two, t), u)
+    known = [
+        *(smt.LE(zero, x) for x in (t, u, v, m, n)),
+        *(smt.LE(smt.Times(two, blocks), smt.Plus(m, smt.Int(1))), smt.LT(t, blocks), smt.LT(u, two), smt.LT(v, n)),
+    ]
+    steps = range_steps(
+        [*known, smt.LT(row, m)] if guarded else known,
+        smt.Plus(smt.Times(row, n), v),
+        smt.Times(m, n),
+        {m, n, blocks},
+        quick,
+        1,
+    )
+    assert (steps is not None) is guarded
+    for _, given, goal in steps or []:
+        assert quick(given, goal)
+
+
 def test_a_sum_that_may_go_beyond_the_plane_is_no_digit() -> None:
     known, address, sizes, _ = plane(slack=1)
     h, w, *_ = sizes
