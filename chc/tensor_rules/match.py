@@ -1,13 +1,7 @@
 """Equality of normal forms: bijections of index spaces, coverings, and equal subscripts.
 
-The theorem behind :meth:`Matcher.sums`.  Let L_a and R_b be families.  A *piece* (a, b, f, g) has maps f from the bound
-variables of L_a to those of R_b and g back.  Let P be the points x of L_a for which f(x) is a point of R_b and
-g(f(x)) = x, and Q the points y of R_b for which g(y) is a point of L_a and f(g(y)) = y.  Then f is a bijection from P
-to Q with the inverse g: for x in P, g(f(x)) = x is a point of L_a and f(g(f(x))) = f(x), so f(x) is in Q; the rest is
-symmetry.  If the sets P of all pieces of a partition L_a, for every a, and the sets Q of all pieces of b partition
-R_b, for every b, then the pieces together are a bijection between all points of the left side and all points of the
-right side.  If also the products at x and f(x) are equal for every x in P, both sides sum up the same elements, each
-exactly once.
+Behind :meth:`Matcher.sums` is the theorem of :mod:`chc.bijections.theorem`: families are matched by pieces, and where
+these partition both sides and products at x and f(x) are equal, both sides sum up the same elements, each exactly once.
 
 For extrema equality of sets is enough: every point of the left side has a point on the right side with an equal
 value, and the reverse.

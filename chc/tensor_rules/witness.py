@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
+from chc.bijections.solve import solved
 from ir_semantics.tensors.conditions import All, AtLeastZero, Condition
 from ir_semantics.tensors.elements import Read
 from ir_semantics.tensors.index import Index, index
@@ -150,11 +151,21 @@ def witnesses(
     usable = [a - b for a, b in equations if not (a.variables | b.variables) & forbidden]
     extents = dict(unknowns)
     maps: dict[tuple[tuple[str, Index], ...], Map] = {}
-    for values in itertools.islice(_solve(usable, extents, guard, partners, {}), 4 * MOST_WITNESSES):
+    found = itertools.islice(_solve(usable, extents, guard, partners, {}), 4 * MOST_WITNESSES)
+    for values in itertools.chain(_in_digits(usable, extents, dict(other.bound)), found):
         if any(value.variables & (forbidden | extents.keys()) for value in values.values()):
             continue
         maps.setdefault(tuple(sorted(values.items(), key=lambda p: p[0])), values)
     return list(maps.values())[:MOST_WITNESSES]
+
+
+def _in_digits(equations: Sequence[Index], unknowns: Map, knowns: Map) -> list[Map]:
+    """The solution with numbers read in mixed radix, if there is one for all unknowns."""
+    try:
+        values = solved(equations, unknowns, knowns)
+    except ZeroDivisionError:
+        return []
+    return [values] if values.keys() == unknowns.keys() else []
 
 
 def _linear(equation: Index, variable: str) -> tuple[Index, Index] | None:

@@ -29,6 +29,9 @@ from .padding import unchanged
 from .subscripts import Subscripts
 from .summands import Opened, Operator, Summands
 
+FEW = 8
+"""Iterations of a loop that may be written out."""
+
 Compare = Callable[[Context, str, Expr, Expr], None]
 """Proves that a value of the device is one of the IR."""
 
@@ -49,8 +52,20 @@ class AnyOrder:
     def shared(self, context: Context, name: str, left: Expr, right: Expr) -> tuple[Expr, Expr, list[Expr]]:
         """Two values of a context with symbols for sums that are proved to be equal, and these symbols.
 
-        Raises Unsupported where some sum of folds is not.
+        Raises Unsupported where some sum of folds is not.  A loop of a few iterations is written out where it is not
+        found as it is: each iteration may read what another write stored.
         """
+        try:
+            return self._shared(context, name, left, right)
+        except Split:
+            raise
+        except Unsupported:
+            opened = _written_out(self.device, left), _written_out(self.ir, right)
+            if opened[0] is left and opened[1] is right:
+                raise
+        return self._shared(context, name, *opened)
+
+    def _shared(self, context: Context, name: str, left: Expr, right: Expr) -> tuple[Expr, Expr, list[Expr]]:
         roots = [self.opened.roots(side, value) for side, value in ((self.device, left), (self.ir, right))]
         if len(roots[0]) != len(roots[1]) or not roots[0]:
             raise Unsupported(f"the device has {len(roots[0])} sums where the IR has {len(roots[1])}")
@@ -106,6 +121,12 @@ class AnyOrder:
         if problems:
             raise problems[0]
         return False
+
+
+def _written_out(side: Values, value: Expr) -> Expr:
+    """A value with folds of a few literal iterations written out."""
+    few = {n: side.folds[n] for n in postorder([value]) if n in side.folds and 1 <= side.folds[n].count <= FEW}
+    return substitute(value, {symbol: term for use in few.values() for symbol, term in side.unrolled(use).items()})
 
 
 @dataclass

@@ -143,11 +143,11 @@ class Host:
         """One feature."""
         self.kernel.command("feature", run=true, op=const(0, 3), at=at, data=data)
 
-    def weights(self, rows: Expr = K) -> None:
-        """So many rows of the weights; beyond them the device has what it had."""
+    def weights(self, rows: Expr = K, first: Expr | int = 0) -> None:
+        """So many rows of the weights, from a row of the device on; in others the device has what it had."""
         with self.kernel.loop("wi", rows) as i, self.kernel.loop("wj", N) as j:
             data = HOST_W.load(i * N + j)
-            self.kernel.command("weight", run=true, op=const(1, 3), at=i * N + j, data=data)
+            self.kernel.command("weight", run=true, op=const(1, 3), at=(i + first) * N + j, data=data)
 
     def finish(self, length: Expr = VECTORS, instructions: int = 1) -> None:
         """Starts the device's instructions one after the other, and reads the results."""

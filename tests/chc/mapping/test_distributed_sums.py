@@ -167,6 +167,21 @@ def blocks(bits: int) -> Part:
     return part
 
 
+def parts_in_turn(e: Engine) -> None:
+    for number in range(2):
+        total = e.register()
+        with e.loop(e.length >> 1) as i:
+            e.add(total, e.product(i * 2 + number))
+        e.store("one", total, number, 2)
+
+
+def two_added(e: Engine) -> None:
+    total = e.register()
+    with e.loop(const(2, 2)) as q:
+        e.add(total, e.load("one", q.zext(32), 2))
+    e.store("results", total)
+
+
 def four_added(e: Engine) -> None:
     total = e.register()
     with e.loop(four) as q:
@@ -275,6 +290,7 @@ PATTERNS = {
     "two engines and a third that adds": Pattern((engine(0, "one"), engine(1, "two"), added), BOTH, TWOS),
     "partial sums in memory": Pattern((quarters, four_added), ONE, FOURS, faults=(*FAULTS, SHARED)),
     "partial sums that grow in memory": Pattern((quarters_in_memory, four_added), ONE, FOURS, faults=(*FAULTS, SHARED)),
+    "two partial sums that a loop adds": Pattern((parts_in_turn, two_added), ONE, TWOS),
     "a tree over levels in memory": Pattern((quarters, tree), BOTH, FOURS, faults=(*FAULTS, SHARED)),
     "a partial sum for each block": Pattern((blocks(32), blocks_added), ONE, FOURS, faults=(*FAULTS, SHARED)),
     "partial sums of 18 bits in memory": Pattern((blocks(18), blocks_added), {"one": 18}, FOURS, is_open=False),

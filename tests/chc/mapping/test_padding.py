@@ -84,10 +84,27 @@ def cleared_before(h: Host, fault: str) -> None:
     data(h, fault)
 
 
+def zeros_before(h: Host, fault: str) -> None:
+    """Zeros come first, and so do rows of the weights that there are not."""
+    off = WIDE - K
+    with h.kernel.loop("fr", M) as r, h.kernel.loop("fi", WIDE) as i:
+        own = {
+            "one feature too few": off < i,
+            "one feature too many": off <= i + 1,
+            "the first of the zeros is left out": (off <= i) | (i == 0),
+        }.get(fault, off <= i)
+        rest = HOST_X.load(i) if fault == "garbage in place of zeros" else zero(fault)
+        if fault == "zeros stand in the next row":
+            rest = ite(r == 0, HOST_X.load(i), ZERO)
+        h.feature(r * WIDE + i, ite(own, HOST_X.load(r * K + (i - off)), rest))
+    h.weights(first=off)
+
+
 PROGRAMS: dict[str, Callable[[Host, str], None]] = {
     "chosen": chosen,
     "zeros after": zeros_after,
     "cleared before": cleared_before,
+    "zeros before": zeros_before,
 }
 
 
@@ -96,7 +113,8 @@ def of(program: str, arithmetic: str, fault: str = "") -> TensorMapping:
 
     def host(h: Host) -> None:
         PROGRAMS[program](h, fault)
-        h.weights()
+        if program != "zeros before":
+            h.weights()
         h.finish()
 
     if arithmetic == "lane by lane":
