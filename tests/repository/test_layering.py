@@ -40,7 +40,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "ir_semantics.graph": {"ir_semantics.scalars", "ir_semantics.tensors"},
     "ir_semantics.onnx": {"ir_semantics.graph", "ir_semantics.scalars"},
     "chc.mapping": {"chc.bijections"},
-    "chc.tensor_rules": set(),
+    "chc.tensor_rules": {"chc.bijections"},
     "chc.mapping.arithmetic": set(),
     "chc.mapping.program": set(),
     "chc.mapping.horn": {"chc.mapping.arithmetic", "chc.mapping.program"},
