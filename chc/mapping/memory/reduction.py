@@ -10,8 +10,10 @@ of the cell.  The obligations that make it so, for all sizes:
 * no other write writes the cell in between.
 
 The address, the condition and the extents of other loops must not depend on the counters of the fold, so that all its
-iterations exist and write the cell.  Where the extents of its own loops depend on each other, as in sums over pairs
-``q <= p``, it is a fold of folds, and that its first iteration exists is an obligation, too.
+iterations exist and write the cell.  A fold over one loop may have some of its iterations, from one to another one:
+those that a mask lets through, or that other loops have; that all of these exist is an obligation, then.  Where the
+extents of its own loops depend on each other, as in sums over pairs ``q <= p``, it is a fold of folds, and that its
+first iteration exists is an obligation, too.
 
 A write may begin anew instead of going on: its value is that of a cell which a choice replaces by something else, such
 as 0, in the first iteration.  Then the fold begins with that, and what the cell held does not matter.  Obligations: the
@@ -29,7 +31,7 @@ from dataclasses import dataclass
 
 import pysmt.shortcuts as smt
 
-from chc.mapping.arithmetic.exact import equal, less, successor
+from chc.mapping.arithmetic.exact import equal, successor
 from chc.mapping.program.writes import Fold, Loops, Schedule, Write
 from ila_lang import Expr, any_of, bv, compile_terms, const, free_variables, postorder, resize, substitute, true
 from ila_lang.language.expr import variables_of
@@ -43,7 +45,7 @@ from .cases import Split
 from .contexts import Context, before
 from .layout import Definition, Reader, narrow
 from .reaching_definitions import ReachingDefinitions
-from .samples import Point
+from .samples import Point, candidates
 
 
 @dataclass(frozen=True)
@@ -87,11 +89,13 @@ def reduction(side: ReachingDefinitions, context: Context, definition: Definitio
         return None
     name = f"{write.label} {side.schedule.writes.index(write)}, {side.numbered()}"
     loops = tuple(loop for loop in write.loops if loop[0] in counters)
-    require_independent(write, counters, guarded=not begin, among=True)
-    start = {c: resize(t, 32) * 0 + begin if c in counters else t for c, t in definition.at.items()}
-    first = Definition(write, start)
-    ends(context, side, name, definition, loops)
-    part = _later_part(context, side, name, first, loops, begin) if begin else None
+    some = len(loops) == 1 and (begin is not None or _clash(write, counters) is not None)
+    require_independent(write, counters, exist=some, among=True)
+    zero = const(0, 32) if begin is None else begin
+    first = Definition(write, {c: zero if c in counters else t for c, t in definition.at.items()})
+    part = _part(context, side, name, first, definition, loops[0][0]) if some else None
+    if part is None:
+        ends(context, side, name, definition, loops)
     instance = side.layout.instance(write)
     reader = Reader(write.address, instance, first.at)
     _alone(context, side, name, definition, first, counters)
@@ -109,21 +113,20 @@ def reduction(side: ReachingDefinitions, context: Context, definition: Definitio
     return Reduction(fold, reader, Point(write.place, _at(first)), begins, part)
 
 
-def _later_part(
-    context: Context, side: ReachingDefinitions, name: str, first: Definition, loops: Loops, begin: int
+def _part(
+    context: Context, side: ReachingDefinitions, name: str, first: Definition, last: Definition, counter: Expr
 ) -> tuple[Expr, Expr]:
-    """The part of a loop from iteration ``begin`` on; that the write happens in all of it is proved."""
-    group, here = f"{side.prefix}: accumulation", narrow(first.at)
-    ((counter, extent),) = loops
-    extent = substitute(extent, here)
-    enough = ~less(extent, const(begin, 32))
-    context.theorem(group, f"{name}: begins", enough, "the loop has the iterations before those that add up")
-    length = resize(extent, 32) - begin
+    """The part of a loop from the first to the last iteration; that the write happens in all of it is proved."""
+    group, (begin, end) = f"{side.prefix}: accumulation", (resize(d.at[counter], 32) for d in (first, last))
+    context.theorem(
+        group, f"{name}: begins", begin <= end, "the first iteration that adds up is not after the last one"
+    )
+    length = end + 1 - begin
     own = fresh(f"from.{plain(counter.name)}", bv(32))
     inside = context.inside(((own, length),), f"{context.name}{', ' if context.name else ''}{name}")
     happens = Definition(first.write, {**first.at, counter: own + begin}).exists()
-    inside.theorem(group, f"{name}: happens", happens, "the write happens in all later iterations of the loop")
-    return const(begin, 32), length
+    inside.theorem(group, f"{name}: happens", happens, "the write happens in all iterations from the first to the last")
+    return begin, length
 
 
 def update_of(schedule: Schedule, write: Write) -> Update | None:
@@ -201,15 +204,15 @@ def _at(definition: Definition) -> tuple[Expr, ...]:
 
 def _repeated(
     side: ReachingDefinitions, context: Context, definition: Definition, update: Update | None
-) -> tuple[set[Expr], int]:
+) -> tuple[set[Expr], Expr | None]:
     """The counters in which iterations that wrote the cell, and nothing else in between, differ, as samples tell.
 
     None for a write whose value does not read the cell that it writes; none before an iteration that begins anew.
-    With the first of these iterations, where it is the same one of one loop everywhere.
+    With the first of these iterations, where they are of one loop and it is not always 0.
     """
     write = definition.write
     if update is None:
-        return set(), 0
+        return set(), None
     here = Reader(write.address, None, definition.at).cell()
     runs = side.sampler.runs(context.samples, write, here, Point(write.place, _at(definition)))
     adds = compile_terms([*context.samples.parameters, *write.counters], [update.adds])
@@ -225,21 +228,29 @@ def _repeated(
             later = earlier
         begins.append(later)
     places = [n for n, c in enumerate(write.counters) if c in counters]
-    first = {begin[places[0]] for begin in begins} if len(places) == 1 else {0}
-    return counters, first.pop() if len(first) == 1 else 0
+    first = tuple(begin[places[0]] for begin in begins) if len(places) == 1 else ()
+    if not any(first):
+        return counters, None
+    parts = [substitute(t, narrow(definition.at)) for t in (write.guard, *(e for _, e in write.loops))]
+    table = candidates(context.samples, context.ranges, [here, *_at(definition), *parts], write)
+    return counters, const(first[0], 32) if len(set(first)) == 1 else table.get(first)
 
 
-def require_independent(write: Write, counters: set[Expr], *, guarded: bool = True, among: bool = False) -> None:
+def require_independent(write: Write, counters: set[Expr], *, exist: bool = False, among: bool = False) -> None:
     """Raises Unsupported where the place, the condition or the number of iterations of a write depend on counters.
 
-    Unless ``guarded``, the condition may; with ``among`` the extents of these counters' own loops may.
+    Where its iterations ``exist``, by proof, its place alone matters; with ``among`` the extents of these counters' own
+    loops may depend on each other.
     """
-    extents = [e for c, e in write.loops if not (among and c in counters)]
-    terms = [write.address, *extents, *([write.guard] if guarded else [])]
-    used = set(free_variables(*terms).values())
-    clash = next((c for c in write.counters if c in counters and c in used), None)
+    clash = _clash(write, counters, exist=exist, among=among)
     if clash is not None:
         raise Unsupported(f"{write.label} accumulates over {clash.name}, on which its address or a loop depends")
+
+
+def _clash(write: Write, counters: set[Expr], *, exist: bool = False, among: bool = True) -> Expr | None:
+    extents = [e for c, e in write.loops if not (among and c in counters)]
+    used = set(free_variables(write.address, *([] if exist else [*extents, write.guard])).values())
+    return next((c for c in write.counters if c in counters and c in used), None)
 
 
 def _depends(loops: Loops) -> int | None:

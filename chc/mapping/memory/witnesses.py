@@ -33,7 +33,8 @@ def witness(
     for (counter, extent), values in zip(write.loops, zip(*iterations, strict=True), strict=True):
         term = table.get(tuple(values))
         if term is None:
-            likely = [resize(substitute(extent, narrow(at)), 32) - 1, *_distances(ranges, write, address, at)]
+            ends = [substitute(extent, narrow(at)), *_limits(write, at)]
+            likely = [*(resize(end, 32) - 1 for end in ends), *_distances(ranges, write, address, at)]
             columns = zip(likely, zip(*samples.evaluate(likely), strict=True), strict=True)
             term = next((t for t, column in columns if column == values), None)
         if term is None:
@@ -61,6 +62,13 @@ def iteration_exists(write: Write, at: Iteration) -> Expr:
         else:
             conditions.append(less(more, substitute(extent, here)))
     return all_of([*conditions, substitute(write.guard, here)])
+
+
+def _limits(write: Write, at: Iteration) -> list[Expr]:
+    """The words in a write's condition that no counter moves but known ones: a mask may end there."""
+    unknown = set(write.counters) - set(at)
+    words = (n for n in _words(write.guard) if n.args and not unknown & set(free_variables(n).values()))
+    return [substitute(n, narrow(at)) for n in words][-_FEW:]
 
 
 def _distances(ranges: Loops, write: Write, address: Expr, at: Iteration) -> list[Expr]:

@@ -280,6 +280,69 @@ def test_wrong_windows_are_not_proved(wrong: Mapping[str, int]) -> None:
     assert status(claim) is not Status.PROVED
 
 
+def some_rows(
+    span: Span, k: Kernel, s: States, *, outside: bool = False, begin: int | None = 7, up: Bound = lambda x, n: x + 1
+) -> None:
+    """Each row is updated with those of its span, by a mask around the store; or each is added to those up to it."""
+    n, m = s["n"], s["m"]
+    if begin is not None:
+        with k.loop("iz", n) as i, k.loop("jz", m) as j:
+            k.store(s["dst"], i * m + j, const(begin, 8))
+
+    def update(i: Expr, j: Expr, x: Expr) -> None:
+        k.store(s["dst"], i * m + j, step(k.load("old", s["dst"], i * m + j), k.load("word", s["src"], x * m + j)))
+
+    if outside:
+        with k.loop("x", n) as x, k.loop("i", up(x, n)) as i, k.loop("j", m) as j:
+            update(i, j, x)
+        return
+    with k.loop("i", n) as i, k.loop("x", n) as x, k.loop("j", m) as j:
+        first = span.begin(i, n)
+        with k.when("inside", (first <= x) & (x < first + span.many(i, n))):
+            update(i, j, x)
+
+
+SOME: dict[str, tuple[Body, Span]] = {
+    "up to the row": (partial(some_rows, CAUSAL), CAUSAL),
+    "from the row on": (partial(some_rows, REST), REST),
+    "around the row": (partial(some_rows, BAND), BAND),
+    "from the row on, by a triangle": (partial(some_rows, REST, outside=True), REST),
+}
+
+
+@pytest.mark.parametrize("name", SOME)
+def test_some_iterations_add_to_a_cell(name: str) -> None:
+    device, span = SOME[name]
+    for ir in (short, masked):
+        assert status(flow(mapping(device, partial(ir, span)))) is Status.PROVED
+
+
+WRONG_SOME: dict[str, tuple[Body, Span]] = {
+    "the mask lacks the row": (partial(some_rows, Span(many=lambda i, n: i)), CAUSAL),
+    "the mask has one row more": (partial(some_rows, Span(many=lambda i, n: i + 2)), CAUSAL),
+    "no mask": (partial(some_rows, Span(many=lambda i, n: n)), CAUSAL),
+    "it begins with what was there": (partial(some_rows, REST, begin=None), REST),
+    "it begins with another value": (partial(some_rows, REST, begin=8), REST),
+    "the mask begins one later": (partial(some_rows, Span(lambda i, n: i + 1, REST.many)), REST),
+    "a wider band": (partial(some_rows, Span(low, lambda i, n: least(n, i + 3) - low(i, n))), BAND),
+    "a triangle without its diagonal": (partial(some_rows, REST, outside=True, up=lambda x, n: x), REST),
+    "a triangle with a diagonal more": (
+        partial(some_rows, REST, outside=True, up=lambda x, n: least(n, x + 2)),
+        REST,
+    ),
+    "a triangle that begins with another value": (partial(some_rows, REST, outside=True, begin=0), REST),
+    "a square": (partial(some_rows, REST, outside=True, up=lambda x, n: n), REST),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_SOME)
+def test_other_iterations_are_not_proved(name: str) -> None:
+    device, span = WRONG_SOME[name]
+    claim = flow(mapping(device, partial(short, span)))
+    assert differs(claim, {"n": 5, "m": 3})
+    assert status(claim) is not Status.PROVED
+
+
 # -- sums over pairs ----------------------------------------------------------------------------------------------
 
 
