@@ -1,12 +1,15 @@
 """Bounds of networks on runs, beside measured errors: how many times the largest error the largest bound is.
 
 Each input is run on the simulators, and its bound composed from those of the operators
-(docs/explanation/codegen.md).  *Error* is the largest distance of an output from the reference in float64,
-*bound* the largest bound of any of them, and *factor* is how many times the error that is.  *Happened* takes in the
-place of operators' bounds the magnitudes of the errors that they really made: no bound that knows nothing of signs can
-be below it.  *Values* is the largest output.  Digits are images held out, in their order; inputs of ResNet-20, whose
-weights are random, are drawn, and so are those that its formats are chosen by.  Seconds are CPU seconds of an input:
-for running it, and for composing its bound.
+(docs/explanation/codegen.md).  *Error* is the largest distance of an output from the reference in float64, *bound* the
+largest bound of any input, and *factor* is how many times the error that is.  *Happened* takes in the place of
+operators' bounds the magnitudes of the errors that elements really had: what is above it is due to operators' bounds,
+what is below it to signs.  *In ranges* is the bound for all inputs that keep to the calibrated ranges times the
+headroom (none where an accelerator states none).  *Values* is the largest output.
+
+Digits are images held out, in their order; inputs of ResNet-20, whose weights are random, are drawn, and so are the 16
+that its formats are chosen by.  Seconds are CPU seconds of an input on a busy machine: for running it, and for
+composing its bound.
 """
 
 from __future__ import annotations
@@ -34,6 +37,7 @@ from ilaverify.models.compilation import Request, compile_model
 from rewrites.compiler.artefact.model import Compiled
 from rewrites.compiler.artefact.running import run_compiled
 from rewrites.compiler.codegen import Devices, Options
+from rewrites.compiler.composition.of_ranges import in_ranges
 from rewrites.compiler.composition.of_runs import Composed, RunBound
 
 CALIBRATION = 16
@@ -57,7 +61,7 @@ ROWS: Mapping[str, Row] = {
     "digits-hlscnn-16": Row("digits, HLSCNN (16 bits) and FlexASR", "digits", ("hlscnn", "flexasr"), 450, _WIDE),
     "digits-flexasr": Row("digits, FlexASR", "digits", ("flexasr",), 450),
     "digits-vta": Row("digits, VTA", "digits", ("vta",), 450),
-    "resnet20-hlscnn": Row("ResNet-20, HLSCNN (8 bits) and FlexASR", "resnet20", ("hlscnn", "flexasr"), 16),
+    "resnet20-hlscnn": Row("ResNet-20, HLSCNN (8 bits) and FlexASR", "resnet20", ("hlscnn", "flexasr"), 64),
     "resnet20-hlscnn-16": Row("ResNet-20, HLSCNN (16 bits) and FlexASR", "resnet20", ("hlscnn", "flexasr"), 16, _WIDE),
     "resnet20-vta": Row("ResNet-20, VTA", "resnet20", ("vta",), 16),
 }
@@ -104,6 +108,9 @@ def measure(name: str, proofs: Path) -> dict[str, Any]:
     row, devices = ROWS[name], Devices()
     with tempfile.TemporaryDirectory() as place:
         compiled, images = compiled_for(row, proofs, Path(place))
+    if not compiled.implementations:
+        reasons = dict.fromkeys(host.reason for host in compiled.host)
+        raise SystemExit(f"{name}: no operator runs on an accelerator: {'; '.join(reasons)}")
     found = [composed(compiled, image, devices) for image in images]
     errors, bounds, happened = (
         np.array(each, np.float64)
@@ -113,12 +120,14 @@ def measure(name: str, proofs: Path) -> dict[str, Any]:
             [actual.bound for _, actual, _ in found],
         )
     )
+    (always,) = in_ranges(compiled.graph, compiled.implementations, compiled.calibrated)
     output = next(iter(compiled.graph.outputs.values()))
     values = [list(run_compiled(compiled.graph, {}, {"image": image}, devices))[output].value for image in images]
     running, composing = np.mean([seconds for *_, seconds in found], axis=0)
     return {
         "row": name,
         "inputs": len(images),
+        "nodes": len(compiled.implementations),
         "error": float(f"{errors.max():.3g}"),
         "bound": float(f"{bounds.max():.3g}"),
         "factor": float(f"{bounds.max() / errors.max():.3g}"),
@@ -126,6 +135,7 @@ def measure(name: str, proofs: Path) -> dict[str, Any]:
         "happened_factor": float(f"{happened.max() / errors.max():.3g}"),
         "median_factor_of_an_input": float(f"{np.median(bounds / errors):.3g}"),
         "inside": all(bound.inside for bound, *_ in found),
+        "in_ranges": None if always.bound is None else float(f"{always.bound:.3g}"),
         "declared": sorted({name for bound, *_ in found for name in bound.declared}),
         "largest_output": float(f"{max(float(np.abs(v).max()) for v in values):.3g}"),
         "run_s": float(f"{running:.2g}"),
@@ -157,10 +167,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
     """The results as a table."""
-    head = ["network", "inputs", "error", "bound", "factor", "happened", "its factor", "values", "run, s", "bound, s"]
-    keys = ["inputs", "error", "bound", "factor", "happened", "happened_factor", "largest_output", "run_s", "compose_s"]
+    keys = ["inputs", "nodes", "error", "bound", "factor", "happened", "happened_factor", "in_ranges"]
+    keys += ["largest_output", "run_s", "compose_s"]
+    head = ["network", "inputs", "nodes", "error", "bound", "factor", "happened", "its factor", "in ranges", "values"]
+    head += ["run, s", "bound, s"]
     lines = [f"| {' | '.join(head)} |", f"| --- |{' ---: |' * (len(head) - 1)}"]
-    lines += [f"| {ROWS[r['row']].label} | {' | '.join(str(r[key]) for key in keys)} |" for r in rows]
+    lines += [
+        f"| {ROWS[r['row']].label} | {' | '.join('none' if r[key] is None else str(r[key]) for key in keys)} |"
+        for r in rows
+    ]
     return "\n".join(lines)
 
 
