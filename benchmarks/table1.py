@@ -104,12 +104,14 @@ def measure(application: str, proofs: Path) -> dict[str, Any]:
 
 
 def _figures(result: Any) -> dict[str, Any]:
+    from rewrites.compiler.offload.reasons import MOVEMENT_REASON
+
     return {
         "invocations": sum(result.invocations.values()),
         "operators": result.invocations,
         "rules": {use.name: use.count for use in result.rules},
         "host_multiply_accumulates": result.costs[0],
-        "host": [[left.operator, left.count, left.steps, left.reason] for left in result.host if left.steps],
+        "host": [[h.operator, h.count, h.steps, h.reason] for h in result.host if h.reason != MOVEMENT_REASON],
     }
 
 
@@ -148,6 +150,17 @@ def table(rows: Mapping[str, Mapping[str, Any]]) -> list[str]:
             host = figures["host"]
             most = f"{host[0][1]} {host[0][0]}: {host[0][3]}" if host else ""
             lines.append(f"| {name} | {target} | {operators} | {figures['host_multiply_accumulates']:,} | {most} |")
+    lines += ["", "All that stays on the host but data movement, with flexible matching:", ""]
+    lines += ["| target | nodes of all applications | why |", "|---|---|---|"]
+    for target in PAPER:
+        nodes: dict[tuple[str, str], int] = {}
+        for name in names:
+            for operator, count, _, reason in rows[name]["targets"][target]["flexible"]["host"]:
+                nodes[operator, reason] = nodes.get((operator, reason), 0) + count
+        reasons: dict[str, list[str]] = {}
+        for (operator, reason), count in sorted(nodes.items()):
+            reasons.setdefault(reason, []).append(f"{count} {operator}")
+        lines += [f"| {target} | {', '.join(own)} | {reason} |" for reason, own in sorted(reasons.items())]
     return lines
 
 
