@@ -69,12 +69,14 @@ def conv2d(x: Reals, w: Reals, *, stride: tuple[int, int] = (1, 1)) -> Reals:
 
 
 def rnn(*layer: Reals) -> Reals:
-    """h' = tanh(W x + b + U h + c) for every timestep, from h = 0; the result is [T, H]."""
+    """h' = tanh(W x + b + U h + c) for every timestep, from 0 or h [1, H], given after c; the result is [T, H]."""
     return _over_time(layer, 1, lambda i, h, _: (np.tanh(i[0] + h[0]),))[0]
 
 
 def gru(*layer: Reals) -> Reals:
     """The hidden states [T, H] of a gated recurrent unit whose reset gate acts after the hidden product.
+
+    The first one may be given after the layer's tensors, as [1, H]; it is 0 otherwise.
 
     * r = sigmoid(W_r x + b_r + U_r h + c_r) and z likewise,
     * n = tanh(W_n x + b_n + r * (U_n h + c_n)),
@@ -90,6 +92,8 @@ def gru(*layer: Reals) -> Reals:
 
 def lstm(*layer: Reals) -> tuple[Reals, Reals]:
     """The hidden and the cell states, each [T, H], of a long short-term memory without peepholes.
+
+    The first ones may be given after the layer's tensors, as [1, H] each; they are 0 otherwise.
 
     * i = sigmoid(W_i x + b_i + U_i h + c_i), f and o likewise, and g with tanh,
     * c' = f * c + i * g,
@@ -111,9 +115,9 @@ def _over_time(
     step: Callable[[list[Reals], list[Reals], tuple[Reals, ...]], tuple[Reals, ...]],
     states: int = 1,
 ) -> tuple[Reals, ...]:
-    """All states, the hidden one first, from zeros; ``step`` takes W x + b and U h + c by gate, and the states."""
-    x, w, u, b, c = layer
-    current = (np.zeros(u.shape[1]),) * states
+    """All states, the hidden one first; ``step`` takes W x + b and U h + c by gate, and the states."""
+    x, w, u, b, c, *first = layer
+    current = tuple(state[0] for state in first) or (np.zeros(u.shape[1]),) * states
     over_time = []
     for from_input in x @ w.T + b:
         current = step(np.split(from_input, gates), np.split(current[0] @ u.T + c, gates), current)

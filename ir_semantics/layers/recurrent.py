@@ -9,6 +9,7 @@ states, over which there is one.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 from ila_lang import Expr, Function, Ila, Kernel, const
@@ -77,12 +78,6 @@ def recurrent_ir(cell: RecurrentCell, *, given: bool = False) -> Ila:
     depth, width = s["input_features"], s["features"]
     zero = const(0, bits(cell.step.result))
     with k.loop("row", s["rows"]) as t, k.loop("feature", width) as feature:
-
-        def before(kept: str) -> list[tuple[str, Expr, Expr, Expr]]:
-            """Where the row lies that was kept before this timestep: a word for names, when, memory, first place."""
-            later = ("", t != 0, memories[kept], (t - 1) * width)
-            return [("first_", t == 0, memories[f"first_{kept}"], const(0, 32)), later] if given else [later]
-
         pairs = []
         for number, gate in enumerate(cell.gates):
             place = width * number + feature
@@ -93,28 +88,26 @@ def recurrent_ir(cell: RecurrentCell, *, given: bool = False) -> Ila:
             bias = k.load(f"{gate}_bias", memories["bias"], place)
             projected = k.let(f"{gate}_input", cell.project(acc, bias, *(s[n] for n in cell.inputs)))
             again = k.let(f"{gate}_hidden_acc", zero)
-            if given:
-                with k.loop(f"{gate}_width", width) as j:
-                    weight = k.load(f"{gate}_hidden_weight", memories["hidden_weights"], place * width + j)
-                    element = k.let(f"{gate}_before", const(0, bits(cell.step.params[2].sort)))
-                    with k.when(f"{gate}_first", t == 0):
-                        k.assign(element, k.load(f"{gate}_first_h", memories["first_out"], j))
-                    with k.when(f"{gate}_later", t != 0):
+            later = k.when(f"{gate}_later", t != 0)
+            with nullcontext() if given else later, k.loop(f"{gate}_width", width) as j:
+                weight = k.load(f"{gate}_hidden_weight", memories["hidden_weights"], place * width + j)
+                if given:
+                    element = k.let(f"{gate}_before", k.load(f"{gate}_first_h", memories["first_out"], j))
+                    with later:
                         k.assign(element, k.load(f"{gate}_h", memories["out"], (t - 1) * width + j))
-                    k.assign(again, cell.step(again, weight, element))
-            else:
-                with k.when(f"{gate}_later", t != 0), k.loop(f"{gate}_width", width) as j:
-                    weight = k.load(f"{gate}_hidden_weight", memories["hidden_weights"], place * width + j)
+                else:
                     element = k.load(f"{gate}_h", memories["out"], (t - 1) * width + j)
-                    k.assign(again, cell.step(again, weight, element))
+                k.assign(again, cell.step(again, weight, element))
             bias = k.load(f"{gate}_hidden_bias", memories["hidden_bias"], place)
             pairs.append((projected, cell.project(again, bias, *(s[n] for n in cell.hidden))))
-        state = k.let("state", const(0, bits(cell.project.result)))
+        kept, first = ("state" if cell.keeps == "state" else "out"), const(0, bits(cell.project.result))
+        if cell.keeps and given:
+            first = cell.widen(k.load("state_first_code", memories[f"first_{kept}"], feature), s[cell.state])
+        state = k.let("state", first)
         if cell.keeps:
-            for first, condition, memory, begin in before("state" if cell.keeps == "state" else "out"):
-                with k.when(f"state_{first or 'later'}", condition):
-                    code = k.load(f"state_{first}code", memory, begin + feature)
-                    k.assign(state, cell.widen(code, s[cell.state]))
+            with k.when("state_later", t != 0):
+                code = k.load("state_code", memories[kept], (t - 1) * width + feature)
+                k.assign(state, cell.widen(code, s[cell.state]))
         new, output = cell.combine(pairs, state)
         if cell.keeps == "state":
             k.store(memories["state"], t * width + feature, cell.narrow(new, s[cell.state]))

@@ -176,9 +176,11 @@ class _Run:
         if leaf in CONSTANTS:
             return (int(magnitude) if leaf == CONSTANTS[1] else -int(magnitude)) % (1 << WIDTHS["accumulator"])
         guard, (variable, word) = self.layout.guards.get(leaf), self.layout.words[leaf]
-        if guard is not None and not self.at(values, guard)[0]:
-            return 0
         first, *address = self.layout.leaves[leaf]
+        if guard is not None and not self.at(values, guard)[0]:
+            if leaf not in self.layout.others:
+                return 0
+            first, *address = self.layout.others[leaf]
         loaded = self.memories[first.name][self.at(values, *address)[0]] if address else self.values[first]
         return int(compile_terms([variable], [word])(loaded)[0])
 

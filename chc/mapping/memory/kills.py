@@ -74,6 +74,7 @@ class NoKill:
             self._by_order_of_loops,
             self._by_iteration_that_meets_the_cell,
             self._by_facts_of_output_dependence,
+            self._by_other_address_at_once,
             self._by_equal_digits,
         )
         if not any(way() for way in ways):
@@ -138,6 +139,14 @@ class NoKill:
             steps, known = _digits_agree(self._hypotheses(), cell, there, sizes)
         # translating the address has added quotients
         return bool(known) and self._comes_at_another_time([*self._linear(), *known], steps)
+
+    def _by_other_address_at_once(self) -> bool:
+        """An instance in between writes another address, as is seen without a proof in steps."""
+        there, cell = self._addresses()
+        if not quick([*self._hypotheses(), self._between], smt.Not(smt.Equals(there, cell))):
+            return False
+        self._by_other_address()
+        return True
 
     def _by_other_address(self) -> None:
         """An instance in between writes another address."""

@@ -59,14 +59,16 @@ class Layout:
     """Where a kernel has what its derivation speaks of, in terms of sizes, operands, and counters of loops.
 
     ``leaves`` have a memory and an address, or an operand; ``words`` what stands for a leaf's number, and the variable
-    in it that is loaded; ``guards`` say where a leaf is read: elsewhere it is 0.  ``indices`` have counters and extents
-    of their loops.  ``axes`` are the loops of the result's elements besides those of indices, and ``result`` is its
-    memory and address.  ``given`` are values of operands, and ``biases`` operands by name.
+    in it that is loaded; ``guards`` say where a leaf is read: elsewhere it is the word at the memory and address of
+    ``others``, or 0.  ``indices`` have counters and extents of their loops.  ``axes`` are the loops of the result's
+    elements besides those of indices, and ``result`` is its memory and address.  ``given`` are values of operands, and
+    ``biases`` operands by name.
     """
 
     leaves: Mapping[str, tuple[Expr, ...]]
     words: Mapping[str, tuple[Expr, Expr]]
     guards: Mapping[str, Expr]
+    others: Mapping[str, tuple[Expr, ...]]
     indices: Mapping[str, tuple[tuple[Expr, Expr], ...]]
     axes: tuple[tuple[Expr, Expr], ...]
     result: tuple[Expr, Expr]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from operator import is_
 
 from accel_models.flexasr.layout import LANES
 from accel_models.vta import numerics as vta
@@ -40,6 +41,9 @@ class Words:
     stand for that have no step yet: a law, the step of a term, its index and the number of terms.  ``data`` are the
     variables that stand for data, of which neither addresses nor decisions may be.  ``closed`` are leaves that count
     only where a test holds, which was taken into account at the one place where they are used.
+
+    ``places`` are where the words of leaves lie, ``guards`` where they are read if not everywhere, and ``others`` where
+    words lie that are read elsewhere.  ``guard`` is what holds where a statement is reached.
     """
 
     result: str
@@ -53,6 +57,12 @@ class Words:
     leaves: dict[Expr, tuple[str, Leaf]] = field(default_factory=dict)
     ways: dict[Expr, Expr] = field(default_factory=dict)
     """What of a leaf stands for a number: the word that is loaded, or one that is made wider."""
+    places: dict[str, tuple[Expr, ...]] = field(default_factory=dict)
+    guards: dict[str, Expr | None] = field(default_factory=dict)
+    others: dict[str, tuple[Expr, ...]] = field(default_factory=dict)
+    zeros: set[str] = field(default_factory=set)
+    """Leaves that were taken for 0 where they are not read."""
+    guard: Expr | None = None
     data: set[Expr] = field(default_factory=set)
     closed: set[Expr] = field(default_factory=set)
     used: dict[str, Lemma] = field(default_factory=dict)
@@ -88,6 +98,35 @@ class Words:
         variable = private_var(name, bv(width))
         self.data.add(variable)
         return variable
+
+    def replaces(self, other: Expr, term: Expr) -> bool:
+        """Whether a word takes the place of another one under the guard: a leaf is one or the other of both then."""
+        read = [v for v in variables_of(term) if v in self.leaves and self.guards[self.leaves[v][0]] is self.guard]
+        replaced = [v for v in variables_of(other) if v in self.leaves]
+        if len(read) != 1 or len(replaced) != 1 or substitute(other, {replaced[0]: read[0]}) is not term:
+            return False
+        (name, leaf), (elsewhere, alike) = self.leaves[read[0]], self.leaves.pop(replaced[0])
+        place = self.places.pop(elsewhere)
+        used = replaced[0] in self.ways or name in self.zeros or (read[0] in self.ways and name not in self.others)
+        if used or self.guards.pop(elsewhere) is not None or replace(alike, name=leaf.name) != leaf or len(place) != 2:
+            raise Unread(f"{elsewhere} must be read as {name} is, and be used only where that is not read")
+        if not all(map(is_, self.others.setdefault(name, place), place)):
+            raise Unread(f"{name} must be words of one place where its condition does not hold, not of {place}")
+        return True
+
+    def vanishes(self, term: Expr) -> bool:
+        """Whether a word is 0 where all words that are read under the guard are: a sum of their products is."""
+        read = [leaf for leaf, (name, _) in self.leaves.items() if self.guards[name] is self.guard]
+        if any(self.leaves[leaf][0] in self.others for leaf in read):
+            return False
+        self.zeros |= {self.leaves[leaf][0] for leaf in read}
+        if term in self.known:
+            match self.judgement(self.known[term]).device:
+                case ("sum", _, ("adpfloat_mul", *factors)):
+                    return all(any(f == self.leaves[leaf][0] for leaf in read) for f in factors)
+            return False
+        word = inline(substitute(term, {leaf: const(0, leaf.width) for leaf in read}))
+        return word.is_const and word.value == 0
 
     def data_free(self, term: Expr, what: object) -> Expr:
         """The same term, which depends on sizes, counters and operands, and on no data."""

@@ -72,13 +72,10 @@ def derivation_of(
 class _Writer(Words):
     """A walk over a kernel.
 
-    ``places`` are where the words of leaves lie, ``guards`` where they are read if not everywhere, and ``indices`` what
-    variables count.  ``around`` are counters and extents of the loops around a statement, and ``guard`` is what holds
-    where it is reached.  What was ``stored`` is its address, its value and the loops around it.
+    ``indices`` are what variables count, and ``around`` counters and extents of the loops around a statement.  What was
+    ``stored`` is its address, its value and the loops around it.
     """
 
-    places: dict[str, tuple[Expr, ...]] = field(default_factory=dict)
-    guards: dict[str, Expr | None] = field(default_factory=dict)
     numbered: dict[str, list[tuple[Expr, ...]]] = field(default_factory=dict)
     indices: dict[Expr, str] = field(default_factory=dict)
     counters: dict[str, tuple[Expr, ...]] = field(default_factory=dict)
@@ -89,7 +86,6 @@ class _Writer(Words):
     around: tuple[tuple[Expr, Expr], ...] = ()
     active: frozenset[str] = frozenset()
     """Indices of the loops around."""
-    guard: Expr | None = None
     stored: dict[str, tuple[Expr, Expr, tuple[tuple[Expr, Expr], ...]]] = field(default_factory=dict)
     last: frozenset[Expr] = frozenset()
     """What holds in the last iteration of a nest of loops."""
@@ -112,12 +108,18 @@ class _Writer(Words):
         for name, place in self.places.items():
             if len(place) == 2 and place[0].name in self.stored and not self.before(*place):
                 raise Unread(f"{name} must not be loaded from where the kernel stores, but for what it stored before")
+        for name, (memory, *_) in self.others.items():
+            if memory.name in self.stored:
+                raise Unread(
+                    f"{name} must be loaded from where the kernel does not store, but where {self.guards[name]}"
+                )
         address, _, around = self.stored[self.result]
         leaves = {name: leaf for leaf, (name, _) in self.leaves.items()}
         return Layout(
             self.places,
             {name: (leaf, self.ways.get(leaf, leaf)) for name, leaf in leaves.items()},
             {name: guard for name, guard in self.guards.items() if guard is not None},
+            self.others,
             {n: tuple(zip(self.counters[n], extents, strict=True)) for n, extents in self.extents.items()},
             tuple((counter, extent) for counter, extent in around if counter in self.elements),
             (
@@ -145,7 +147,8 @@ class _Writer(Words):
                 yield f"{operand.name} is {value.value}"
         for name, guard in self.guards.items():
             if guard is not None:
-                yield f"{name} counts as 0 but where {substitute(guard, self.shown)}"
+                elsewhere = f"is a word of {self.others[name][0].name}" if name in self.others else "counts as 0"
+                yield f"{name} {elsewhere} but where {substitute(guard, self.shown)}"
         for lemma in self.used.values():
             yield f"{lemma.name}: {lemma.left} is {lemma.right}, which is asked, too"
 
@@ -291,13 +294,15 @@ class _Writer(Words):
         self.around = before
 
     def guarded(self, loop: For, test: Expr, env: dict[Expr, Expr]) -> None:
-        """What is done under a condition: words that are not read are 0, and so must be what is made of them."""
+        """What is done under a condition: words that are not read are others, or 0, and so is what is made of them."""
         if self.guard is not None or any(isinstance(s, Store) for s in walk(loop.body)):
             raise Unread(f"what {loop.counter.name} guards must be no part of another condition, and store nothing")
         self.guard = self.test(test, loop.counter.name)
         before = {register: env[register] for register in updated(loop.body, env)}
         self.block(loop.body, self.inside(loop, env, const(0, 1)))
         for register, value in before.items():
+            if self.replaces(value, env[register]):
+                continue
             if value is not const(0, register.width) or not self.vanishes(env[register]):
                 raise Unread(f"{register.name} must be 0 where {loop.counter.name} is not reached, and for words of 0")
         self.guard = None
@@ -307,17 +312,6 @@ class _Writer(Words):
         if not any(v in self.indices or v in self.elements for v in variables_of(test)):
             raise Unread(f"the condition of {what} must be one on counters, not {test}")
         return self.data_free(test, f"the condition of {what}")
-
-    def vanishes(self, term: Expr) -> bool:
-        """Whether a word is 0 where all words that are read under the guard are: a sum of their products is."""
-        read = [leaf for leaf, (name, _) in self.leaves.items() if self.guards[name] is self.guard]
-        if term in self.known:
-            match self.judgement(self.known[term]).device:
-                case ("sum", _, ("adpfloat_mul", *factors)):
-                    return all(any(f == self.leaves[leaf][0] for leaf in read) for f in factors)
-            return False
-        word = inline(substitute(term, {leaf: const(0, leaf.width) for leaf in read}))
-        return word.is_const and word.value == 0
 
     def inside(self, loop: For, env: dict[Expr, Expr], value: Expr) -> dict[Expr, Expr]:
         env[loop.counter] = value

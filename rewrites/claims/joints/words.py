@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cache
 
 from accel_models.flexasr.floats import EXPONENT_AT_0, adpfloat_to_float, float_to_adpfloat
-from ila_lang import Expr, Function, bv, const, substitute
+from ila_lang import Expr, Function, bv, const, ite, substitute
 from ila_lang.language.expr import private_var
 from ila_lang.mapping import Lemma
 from ir_semantics.graph.operator import lookup
@@ -266,6 +266,11 @@ class Words(Indices):
 
     def applied(self, function: Function, of: Expr) -> Data:
         """What a function makes of numbers: the operation that it is read as, or what its body says."""
+        for k, arg in enumerate(of.args):
+            words = [self.leaves[a] for a in arg.args[1:] if a in self.leaves] if arg.op == "ite" else []
+            if len(words) == 2 and not any(self.known(word)[0] for word in words):  # what uses them gives them a form
+                yes, no = (function(*of.args[:k], a, *of.args[k + 1 :]) for a in arg.args[1:])
+                return self.data(ite(arg.args[0], yes, no))
         if function in self.readings:
             term = self.readings[function]
             r = Reading(function.name, term, (INTEGER,) * operands_of(term), INTEGER)

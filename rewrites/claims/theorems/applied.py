@@ -144,13 +144,18 @@ LONG = 16
 def recurrent(kind: str, inputs: Sequence[Quantised], state_bias: int, states: Reals) -> list[Bound]:
     """A bound of all elements for each timestep of a layer with the exact states [T, H].
 
-    They grow; the list ends with the first timestep of which there is none any more.  Of long sequences all have the
-    bound for any number of timesteps, where there is one.
+    ``inputs`` are x, w, u, b and d, and where the layer does not begin with zeros the hidden state h [1, H], and of an
+    LSTM the cell state c [1, H]; elements of h are at most 1.  Bounds grow; the list ends with the first timestep of
+    which there is none any more.  Of long sequences all have the bound for any number of timesteps, where there is one.
     """
-    weights, biases = _layer(kind, inputs, state_bias)
-    before = np.vstack([np.zeros((1, states.shape[1])), states[:-1]])
+    weights, biases = _layer(kind, inputs[:5], state_bias)
+    given = [state.values for state in inputs[5:]]
+    before = np.vstack([given[0] if given else np.zeros((1, states.shape[1])), states[:-1]])
+    if given and float(np.abs(given[0]).max(initial=0.0)) > 1:
+        raise ValueError("the bound of a recurrent layer must be asked for a hidden state of at most 1")
     leaves = {**weights, "x[i]": ("ti", inputs[0].values), "h[j]": ("tj", before), "h": ("to", before)}
     ranges = ranges_of(STEPS[kind][0], leaves, biases)
-    always = steady(kind, ranges) if len(states) > LONG else None
-    bounds = over_time(kind, ranges, len(states)) if always is None else [always] * len(states)
+    first = Fraction(float(np.abs(given[-1]).max(initial=0.0))) if given else None
+    always = steady(kind, ranges, given=bool(given)) if len(states) > LONG else None
+    bounds = over_time(kind, ranges, len(states), first) if always is None else [always] * len(states)
     return [b if b.value is None else Bound(b.value + Fraction(FLOAT_ERROR), b.unmet, b.theorem) for b in bounds]

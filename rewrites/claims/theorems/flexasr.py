@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
@@ -76,7 +77,7 @@ _RECURRENT = {
     "e_h": "error of the hidden state before the step",
 }
 _CELL = {
-    "C": "largest magnitude of the cell state before the step (at most the number of steps before)",
+    "C": "largest magnitude of the cell state before the step (at most the number of steps before, and the first one)",
     "e_c": "error of the cell state before the step",
     "V": "largest magnitude of the cell state after the step",
 }
@@ -89,15 +90,18 @@ _RECURRENT_EXAMPLE: Example = {
 def _recurrent_names(kind: str) -> Names:
     """All gates have one bound, with rows and biases of their own."""
     gates = recurrent.CELLS[kind][0]
-    state = Leaf("c", "code", "C", "b_h", "e_c") if kind == "lstm" else Leaf("h", "code", "1", "b_h", "e_h")
-    leaves = {"state_code": state}
+    hidden = Leaf("h", "code", "1", "b_h", "e_h")
+    state = Leaf("c", "code", "C", "b_h", "e_c") if kind == "lstm" else hidden
+    first_hidden, first = (replace(leaf, name=f"{leaf.name}_0") for leaf in (hidden, state))
+    leaves = {"state_code": state, "state_first_code": first}
     for gate in gates:
         leaves |= {
             f"{gate}_weight": Leaf(f"w{gate}", "code", "w", "b_w"),
             f"{gate}_x": Leaf("x", "code", "X", "b_x"),
             f"{gate}_bias": Leaf(f"b{gate}", "code", "B", "b_b", total="A"),
             f"{gate}_hidden_weight": Leaf(f"u{gate}", "code", "u", "b_u"),
-            f"{gate}_h": Leaf("h", "code", "1", "b_h", "e_h"),
+            f"{gate}_h": hidden,
+            f"{gate}_first_h": first_hidden,
             f"{gate}_hidden_bias": Leaf(f"d{gate}", "code", "D", "b_d", total="Z"),
         }
 
@@ -115,12 +119,23 @@ def _recurrent_names(kind: str) -> Names:
     )  # fmt: skip
 
 
-def _step(kind: str, name: str, summary: str, result: str = "tensor_out") -> Operator:
+def _step(kind: str, name: str, summary: str, result: str = "tensor_out", *, given: bool = False) -> Operator:
     symbols = {**_RECURRENT, **(_CELL if kind == "lstm" else {})}
     example: Example = {**_RECURRENT_EXAMPLE, **({"C": 1, "e_c": 0} if kind == "lstm" else {})}
-    fragment = partial(recurrent.ir_fragment, kind)
+    fragment = partial(recurrent.ir_fragment, kind, given=given)
     derivation = derived(fragment, _recurrent_names(kind), result=result)
-    return Operator(f"FlexASR {name}", summary, symbols, derivation, example)
+    return Operator(f"FlexASR {name}{', from given states' if given else ''}", summary, symbols, derivation, example)
+
+
+def _steps(given: bool) -> Mapping[str, tuple[Operator, ...]]:
+    return {
+        "rnn": (_step("rnn", "RNN step", "tanh(W x + b + U h + d)", given=given),),
+        "gru": (_step("gru", "GRU step", "(1 - z) n + z h, three gates", given=given),),
+        "lstm": (
+            _step("lstm", "LSTM step, hidden state", "four gates", given=given),
+            _step("lstm", "LSTM step, cell state", "four gates", "tensor_state", given=given),
+        ),
+    }
 
 
 def _rnn_steps() -> Operator:
@@ -213,15 +228,8 @@ POOLINGS: Mapping[str, Operator] = {kind: _pool(kind) for kind in ("max", "mean"
 """Poolings of pairs of rows, by kind."""
 LINEAR: Mapping[str, Operator] = {a: _linear(a) for a in ("none", "relu", "sigmoid", "tanh")}
 """Dense layers, by activation."""
-STEPS: Mapping[str, tuple[Operator, ...]] = {
-    "rnn": (_step("rnn", "RNN step", "tanh(W x + b + U h + d)"),),
-    "gru": (_step("gru", "GRU step", "(1 - z) n + z h, three gates"),),
-    "lstm": (
-        _step("lstm", "LSTM step, hidden state", "four gates"),
-        _step("lstm", "LSTM step, cell state", "four gates", "tensor_state"),
-    ),
-}
-"""The operators of one step of recurrent layers, by kind; the hidden state's first."""
+STEPS, STEPS_FROM = _steps(given=False), _steps(given=True)
+"""The operators of one step of recurrent layers from zeros and from given states, by kind; the hidden state's first."""
 LAYER_NORM, ATTENTION = _layer_norm(), _attention()
 
 OPERATORS: tuple[Operator, ...] = (
@@ -231,6 +239,7 @@ OPERATORS: tuple[Operator, ...] = (
     _rnn_steps(),
     *STEPS["gru"],
     *STEPS["lstm"],
+    *(operator for steps in STEPS_FROM.values() for operator in steps),
     LAYER_NORM,
     ATTENTION,
 )

@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 
-from rewrites.bounds.derivations.calculus import Bound, evaluate
+from rewrites.bounds.derivations.calculus import Bound, Operator, evaluate
 from rewrites.bounds.kernel.formula import Formula, symbols_of
 
-from .flexasr import STEPS
+from .flexasr import STEPS, STEPS_FROM
 
 _ROUNDING = Fraction(1, 1 << 40)
 
@@ -26,17 +26,21 @@ def _up(value: Fraction) -> Fraction:
     return -(-value // _ROUNDING) * _ROUNDING
 
 
-def over_time(kind: str, ranges: Mapping[str, float | Fraction], steps: int) -> list[Bound]:
-    """The bounds of the hidden state after 1 .. ``steps`` timesteps, from exact zeros; they end where one fails.
+def over_time(
+    kind: str, ranges: Mapping[str, float | Fraction], steps: int, first: Fraction | None = None
+) -> list[Bound]:
+    """The bounds of the hidden state after 1 .. ``steps`` timesteps; they end where one fails.
 
-    For an LSTM the largest cell state before timestep t is at most t; a given C is taken for all of them.
+    The layer begins with exact states: zeros, or ``first`` is the largest magnitude of a cell state.  For an LSTM the
+    largest cell state before timestep t is at most t more; a given C is taken for all of them.
 
     Raises KeyError on another kind than rnn, gru or lstm.
     """
-    errors, over_steps = [Fraction(0)] * len(STEPS[kind]), list[Bound]()
+    operators = (STEPS if first is None else STEPS_FROM)[kind]
+    errors, over_steps = [Fraction(0)] * len(operators), list[Bound]()
     for step in range(steps):
-        cell = {"C": Fraction(step)} if kind == "lstm" and "C" not in ranges else {}
-        bounds = _step(kind, {**ranges, **cell}, errors)
+        cell = {"C": step + (first or Fraction(0))} if kind == "lstm" and "C" not in ranges else {}
+        bounds = _step(operators, {**ranges, **cell}, errors)
         over_steps.append(bounds[0])
         if any(b.value is None for b in bounds):
             unmet = tuple(dict.fromkeys(c for b in bounds for c in b.unmet))
@@ -46,11 +50,13 @@ def over_time(kind: str, ranges: Mapping[str, float | Fraction], steps: int) -> 
     return over_steps
 
 
-def _step(kind: str, ranges: Mapping[str, float | Fraction], errors: Sequence[Fraction]) -> list[Bound]:
+def _step(
+    operators: Sequence[Operator], ranges: Mapping[str, float | Fraction], errors: Sequence[Fraction]
+) -> list[Bound]:
     """The bounds of hidden and cell state behind a step, from those in front of it."""
     values = {**ranges, **dict(zip(ERRORS, errors, strict=False))}
     bounds = []
-    for operator in STEPS[kind]:
+    for operator in operators:
         own = operator.values({n: v for n, v in values.items() if n in operator.symbols})
         bound = evaluate(operator.error, operator.conditions, own)
         bounds.append(Bound(None if bound.value is None else _up(bound.value), bound.unmet, operator.name))
@@ -62,13 +68,15 @@ ERRORS = ("e_h", "e_c")
 _TRIED, _ROOM = 32, Fraction(65, 64)
 
 
-def steady(kind: str, ranges: Mapping[str, float | Fraction]) -> Bound | None:
-    """The bound of the hidden state after any number of timesteps, from exact zeros; None where none is found.
+def steady(kind: str, ranges: Mapping[str, float | Fraction], *, given: bool = False) -> Bound | None:
+    """The bound of the hidden state after any number of timesteps; None where none is found.
+
+    The layer begins with exact zeros, or with exact states that are ``given``.
 
     It is looked for where errors of some steps lead, and is one that a step does not enlarge.  Ranges must hold at all
     timesteps; an LSTM needs its C.  Raises KeyError on another kind than rnn, gru or lstm.
     """
-    operators = STEPS[kind]
+    operators = (STEPS_FROM if given else STEPS)[kind]
     for operator in operators:
         left = (c.left for c in operator.conditions)
         right = set().union(*(symbols_of(c.right) for c in operator.conditions))
@@ -78,12 +86,12 @@ def steady(kind: str, ranges: Mapping[str, float | Fraction]) -> Bound | None:
     if kind == "lstm" and "C" not in ranges:
         return None
     for _ in range(_TRIED):
-        bounds = _step(kind, ranges, now)
+        bounds = _step(operators, ranges, now)
         after = [b.value for b in bounds if b.value is not None]
         if len(after) < len(operators):
             return None
         guess = [_up(_limit(*each) * _ROOM) for each in zip(before, now, after, strict=True)]
-        reached = _step(kind, ranges, guess)
+        reached = _step(operators, ranges, guess)
         if all(b.value is not None and b.value <= g for b, g in zip(reached, guess, strict=True)):
             return Bound(guess[0], (), operators[0].name)
         before, now = now, after

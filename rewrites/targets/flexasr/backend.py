@@ -65,7 +65,7 @@ BACKEND: Final = Backend(
     _definitions,
     {
         **as_product(LINEAR, {"activation": "none"}, bias=True),
-        **{k: Taker(o, _recurrent, "its first states are not known to be zero") for k, o in RECURRENT.items()},
+        **{k: Taker(o, _recurrent) for k, o in RECURRENT.items()},
         "layer_norm": Taker(LAYER_NORM, _normalisation),
         **{name: Taker(POOLS["max"], otherwise=_POOLING) for name in ("max_pool", "reduce_max")},
         **as_sums(LINEAR, {"activation": "none"}, bias=True),

@@ -9,6 +9,8 @@ flexasr.linear      x [T, I], w [O, I], b [O]; ``activation``                   
 flexasr.lstm        x [T, I], w [4H, I], u [4H, H], b [4H], d [4H]                 [T, H]
 flexasr.gru         x [T, I], w [3H, I], u [3H, H], b [3H], d [3H]                 [T, H]
 flexasr.rnn         x [T, I], w [H, I], u [H, H], b [H], d [H]                     [T, H]
+flexasr.lstm_from   those of flexasr.lstm, h [1, H] and c [1, H]                   [T, H]
+flexasr.gru_from    those of flexasr.gru, and h [1, H]; likewise flexasr.rnn_from  [T, H]
 flexasr.max_pool    x [2T, F]                                                      [T, F]
 flexasr.mean_pool   x [2T, F]                                                      [T, F]
 flexasr.layer_norm  x [T, F], gamma [F], beta [F]; ``epsilon``                     [T, F]
@@ -19,7 +21,8 @@ flexasr.load        x [T, F] in FlexASR's buffer                                
 ``flexasr.stored_max_pool`` and ``flexasr.stored_mean_pool`` are the poolings from buffer to buffer, and
 ``flexasr.max_pool_x2``, ``_x3``, ``_x4`` and ``flexasr.mean_pool_x2`` as many of them between one store and one load.
 
-Gates are stacked in the order i, f, g, o (lstm) and r, z, n (gru), which is PyTorch's; states are zero at first.
+Gates are stacked in the order i, f, g, o (lstm) and r, z, n (gru), which is PyTorch's; states are zero at first, or h
+and c.
 """
 
 from __future__ import annotations
@@ -45,7 +48,7 @@ from rewrites.mappings.flexasr.operations import GATES as IN_CORE
 from rewrites.rules.tensor.splitting import ACTIVATION_OF_PARTS
 
 from .code import linear, pools
-from .code.recurrent import Recurrent
+from .code.recurrent import LstmFrom, Recurrent, RecurrentFrom
 from .code.rows import LayerNorm
 
 ACTIVATIONS: Final = tuple(claims.LINEAR)
@@ -77,28 +80,36 @@ def _linear(b: Assembly, of: Sequence[int], a: Attributes) -> int:
     return total if activation == "none" else b.add(str(activation), total)
 
 
-def _recurrent(kind: str) -> Callable[[Assembly, Sequence[int], Attributes], int]:
-    """The layer of the tensor IR with one sequence, gates in its order, and states of zeros."""
-    order, name = GATES[kind], f"flexasr.{kind}"
+def states_of(kind: str) -> tuple[str, ...]:
+    """The operands that a layer begins with, if it does not with zeros."""
+    return ("h", "c") if kind == "lstm" else ("h",)
+
+
+def _recurrent(kind: str, given: bool) -> Callable[[Assembly, Sequence[int], Attributes], int]:
+    """The layer of the tensor IR with one sequence, gates in its order, and states of zeros or ``given`` ones."""
+    order, name = GATES[kind], f"flexasr.{kind}{'_from' if given else ''}"
+    names = states_of(kind) if given else ()
 
     def build(b: Assembly, of: Sequence[int], a: Attributes) -> int:
-        (rows, features), w, u, bias, other = shapes_of(b, name, of, 2, 2, 2, 1, 1)
+        (rows, features), w, u, bias, other, *first = shapes_of(b, name, of, 2, 2, 2, 1, 1, *(2 for _ in names))
         stacked, hidden = u
         fits = stacked == len(order) * hidden and w == (stacked, features) and bias == other == (stacked,)
+        fits = fits and all(state == (1, hidden) for state in first)
         gates = f"{len(order)}H" if len(order) > 1 else "H"
-        shapes = f"x [T, I], w [{gates}, I], u [{gates}, H], b [{gates}] and d [{gates}]"
-        require_fit(b, name, of, fits, shapes)
+        shapes = [f"x [T, I], w [{gates}, I], u [{gates}, H], b [{gates}]", f"d [{gates}]"]
+        *others, last = [*shapes, *(f"{state} [1, H]" for state in names)]
+        require_fit(b, name, of, fits, f"{', '.join(others)} and {last}")
 
         def reordered(x: int) -> int:
             parts = [take(b, x, 0, j * hidden, (j + 1) * hidden) for j in order]
             return b.add("concat", *parts, axis=0) if len(parts) > 1 else x
 
         zero = literal(b, 0, "float32")
-        state = expand(b, zero, (1, hidden))
+        states = [*of[5:]] if given else [expand(b, zero, (1, hidden))] * len(states_of(kind))
         both = b.add("concat", reordered(of[3]), reordered(of[4]), axis=0)
-        operands = [reshape(b, of[0], (rows, 1, features)), reordered(of[1]), reordered(of[2]), both, state]
+        operands = [reshape(b, of[0], (rows, 1, features)), reordered(of[1]), reordered(of[2]), both, *states]
         if kind == "lstm":
-            operands += [state, expand(b, zero, (3 * hidden,))]
+            operands.append(expand(b, zero, (3 * hidden,)))
         layer = b.add(kind, *operands, **LAYER_OPTIONS[kind])
         return reshape(b, layer, (rows, hidden))
 
@@ -172,7 +183,7 @@ def _pool_joint(mapping: MappingClaim, steps: int) -> Joint:
     return Joint(mapping, (x,), {"host_x": x}, given, domain=domain)
 
 
-def _recurrent_joint(kind: str) -> Joint:
+def _recurrent_joint(kind: str, given: bool) -> Joint:
     """That gates are put in the order of the core, and that each timestep stores its states."""
     order = IN_CORE[kind]
     steps, inputs, features = map(size, ("rows", "input_features", "features"))
@@ -187,11 +198,13 @@ def _recurrent_joint(kind: str) -> Joint:
 
     laid = {"host_w": ordered(w), "host_u": ordered(u), "host_b": ordered(b), "host_c": ordered(d)}
     exponents = {f"host_{name}": size(f"bias_{name}") for name in ("x", "w", "b", "u", "c")}
-    kept = ("tensor_out", "tensor_state")[: 2 if kind == "lstm" else 1]
+    kept = ("tensor_out", "tensor_state")[: len(states_of(kind))]
+    first = {f"host_{name}0": input_(f"{name}0", 1, features) for name in (states_of(kind) if given else ())}
+    exponents |= dict.fromkeys(first, size("bias_h"))
     return Joint(
-        claims.RECURRENT[kind],
-        (x, w, u, b, d),
-        {"host_x": x, **laid},
+        (claims.RECURRENT_FROM if given else claims.RECURRENT)[kind],
+        (x, w, u, b, d, *first.values()),
+        {"host_x": x, **laid, **first},
         exponents={**exponents, **dict.fromkeys(kept, size("bias_h"))},
         states={memory: input_(name, steps, features) for memory, name in zip(kept, "hc", strict=False)},
     )
@@ -220,20 +233,37 @@ LINEAR: Final = AcceleratorOperator(
     ),
 )
 
+_LAYERS: Final = {"lstm": "LSTM", "gru": "GRU", "rnn": "plain recurrent"}
+
 RECURRENT: Final = {
     kind: AcceleratorOperator(
         f"flexasr.{kind}",
         f"FlexASR's {text} layer from a state of zeros.",
         range(5, 6),
-        expand=_recurrent(kind),
+        expand=_recurrent(kind, given=False),
         mappings=(claims.RECURRENT[kind],),
         code=Recurrent,
         bounds={claims.RECURRENT[kind]: bounds.STEPS[kind]},
-        joints=(_recurrent_joint(kind),),
+        joints=(_recurrent_joint(kind, given=False),),
     )
-    for kind, text in (("lstm", "LSTM"), ("gru", "GRU"), ("rnn", "plain recurrent"))
+    for kind, text in _LAYERS.items()
 }
 """Recurrent layers, by kind."""
+
+RECURRENT_FROM: Final = {
+    kind: AcceleratorOperator(
+        f"flexasr.{kind}_from",
+        f"FlexASR's {text} layer from given states.",
+        range(5 + len(states_of(kind)), 6 + len(states_of(kind))),
+        expand=_recurrent(kind, given=True),
+        mappings=(claims.RECURRENT_FROM[kind],),
+        code=LstmFrom if kind == "lstm" else RecurrentFrom,
+        bounds={claims.RECURRENT_FROM[kind]: bounds.STEPS_FROM[kind]},
+        joints=(_recurrent_joint(kind, given=True),),
+    )
+    for kind, text in _LAYERS.items()
+}
+"""Those from given states, by kind."""
 
 _REDUCTIONS: Final = {"max": "reduce_max", "mean": "mean"}
 
@@ -328,6 +358,7 @@ LAYER_NORM: Final = AcceleratorOperator(
 OPERATORS: Final = (
     LINEAR,
     *RECURRENT.values(),
+    *RECURRENT_FROM.values(),
     *POOLS.values(),
     STORE,
     LOAD,

@@ -8,6 +8,7 @@ of the whole chain.  The operators from buffer to buffer serve to find chains: n
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from rewrites.compiler.codegen import AcceleratorOperator
@@ -16,7 +17,20 @@ from rewrites.compiler.offload.rules import AcceleratorRule
 from rewrites.egraph.pattern import Bound, Operator, Pattern, Variable, operator
 from rewrites.mappings.flexasr import claims
 
-from .operators import ACTIVATIONS, GATES, LAYER_NORM, LINEAR, LOAD, POOL_CHAINS, POOLS, RECURRENT, STORE, STORED_POOLS
+from .operators import (
+    ACTIVATIONS,
+    GATES,
+    LAYER_NORM,
+    LINEAR,
+    LOAD,
+    POOL_CHAINS,
+    POOLS,
+    RECURRENT,
+    RECURRENT_FROM,
+    STORE,
+    STORED_POOLS,
+    states_of,
+)
 
 
 def _shaped(rank: int, name: str = "shape") -> Bound:
@@ -34,8 +48,8 @@ def _linear(activation: str) -> AcceleratorRule:
     return AcceleratorRule(f"dense layer with bias{after} on FlexASR", left, right)
 
 
-def _recurrent(kind: str, text: str) -> AcceleratorRule:
-    """The layer of one sequence from states of zeros, with gates put in the order of the tensor IR."""
+def _recurrent(kind: str, text: str, given: bool) -> AcceleratorRule:
+    """The layer of one sequence from states of zeros, or ``given`` ones, gates put in the order of the tensor IR."""
     order = GATES[kind]
 
     def ordered(name: str) -> Operator | str:
@@ -50,11 +64,14 @@ def _recurrent(kind: str, text: str) -> AcceleratorRule:
     )
     row = operator("reshape", "x", attributes={"shape": _shaped(3, "rows")})
     biases = operator("concat", ordered("b"), ordered("d"), attributes={"axis": 0})
-    inner = [row, ordered("w"), ordered("u"), biases, state, *([state, weights] if kind == "lstm" else [])]
+    names = states_of(kind)
+    states: Sequence[Pattern | str] = names if given else [state for _ in names]
+    inner = [row, ordered("w"), ordered("u"), biases, *states, *([weights] if kind == "lstm" else [])]
     layer = operator(kind, *inner, attributes=Bound("attributes"))
     left = operator("reshape", layer, attributes={"shape": _shaped(2, "shape")})
-    right = operator(RECURRENT[kind].name, "x", "w", "u", "b", "d", attributes={})
-    return AcceleratorRule(f"{text} layer on FlexASR", left, right)
+    target = (RECURRENT_FROM if given else RECURRENT)[kind]
+    right = operator(target.name, "x", "w", "u", "b", "d", *(names if given else ()), attributes={})
+    return AcceleratorRule(f"{text} layer{' from given states' if given else ''} on FlexASR", left, right)
 
 
 def _on(target: AcceleratorOperator, x: Pattern | str) -> Operator:
@@ -69,9 +86,11 @@ def _pool(operator_name: str, target: AcceleratorOperator, text: str) -> Acceler
 
 RULES: Final = (
     *map(_linear, ACTIVATIONS),
-    _recurrent("lstm", "LSTM"),
-    _recurrent("gru", "GRU"),
-    _recurrent("rnn", "plain recurrent"),
+    *(
+        _recurrent(kind, text, given)
+        for kind, text in (("lstm", "LSTM"), ("gru", "GRU"), ("rnn", "plain recurrent"))
+        for given in (False, True)
+    ),
     _pool("reduce_max", POOLS["max"], "maximum"),
     _pool("mean", POOLS["mean"], "mean"),
     AcceleratorRule(

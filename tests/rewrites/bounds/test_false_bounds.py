@@ -260,6 +260,25 @@ def loaded_under_a_guard_and_beside(k: Kernel) -> None:
         k.store(OUT, i, vta.narrow(vta.alu_add(found, k.load("beside", X, i))))
 
 
+@kernel("no lemma is about leaf b")
+def replaced_and_used_beside(k: Kernel) -> None:
+    with k.loop("i", N) as i:
+        other = k.load("b", Z, i)
+        found = k.let("found", other)
+        with k.when("g", i == 0):
+            k.assign(found, k.load("a", X, i))
+        k.store(OUT, i, vta.narrow(vta.alu_add(found, other)))
+
+
+@kernel("a must not be loaded from where the kernel stores")
+def replaced_words_are_stored(k: Kernel) -> None:
+    with k.loop("i", N) as i:
+        found = k.let("found", k.load("b", OUT, i + 1).sext(32))
+        with k.when("g", i == 0):
+            k.assign(found, k.load("a", OUT, i + 2).sext(32))
+        k.store(OUT, i, relu(found))
+
+
 @kernel("the condition of g must be one on counters")
 def at_one_size_only(k: Kernel) -> None:
     with k.loop("i", N) as i:
@@ -335,6 +354,21 @@ def test_names_of_two_things_are_refused() -> None:
     clashing = replace(NAMES, leaves={"a": A, "b": Leaf("high", "accumulator", "127")})
     with pytest.raises(Unread, match=r"^leaves must not be called low or high"):
         words_of(k, clashing)
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_words_that_replace_others_are_not_0_elsewhere(first: bool) -> None:
+    k = Kernel("replaced")
+    with k.loop("i", N) as i:
+        other = k.load("b", Z, i)
+        found, again = k.let("found", other), k.let("again", const(0, 32))
+        for register, name in ((found, "a"), (again, "c"))[:: 1 if first else -1]:
+            with k.when(f"g_{name}", i == 0):
+                k.assign(register, k.load(name, X, i))
+        k.store(OUT, i, vta.narrow(vta.alu_add(found, again)))
+    b = replace(A, name="b")
+    with pytest.raises(Unread):
+        words_of(k, replace(NAMES, leaves={"a": A, "c": A, "b": b}))
 
 
 def test_a_register_that_is_too_narrow_is_refused() -> None:

@@ -1,5 +1,7 @@
 """``flexasr.lstm``, ``flexasr.gru`` and ``flexasr.rnn``: recurrent layers on FlexASR's processing elements.
 
+``flexasr.lstm_from`` and so on begin with given states.
+
 One program runs all timesteps.  Inputs are padded with zeros to 16 features and the state to 64: weights of padding are
 zero in both directions, so that it has no effect.  Nothing is split: all gates of a state belong to one program.
 
@@ -27,7 +29,8 @@ from rewrites.compiler.codegen.bounding import bounds_of, condition_text, operan
 from rewrites.compiler.codegen.formats import check_scale, greatest, range_of, rounded_up
 from rewrites.compiler.codegen.interface import Bounds, Call, CannotOffload, Executed, Options, Ranges, Reals, Tensors
 from rewrites.compiler.codegen.parts import flat, require_elements
-from rewrites.mappings.flexasr.claims import RECURRENT
+from rewrites.mappings.claim import MappingClaim
+from rewrites.mappings.flexasr.claims import RECURRENT, RECURRENT_FROM
 from rewrites.mappings.flexasr.operations import GATES
 
 from .adaptive import AdaptiveImplementation, adaptive_bias, adaptive_scale
@@ -45,15 +48,16 @@ class Recurrent(AdaptiveImplementation):
     """
 
     operands: ClassVar[tuple[str, ...]] = ("x", "w", "u", "b", "d")
+    layers: ClassVar[Mapping[str, MappingClaim]] = RECURRENT
 
-    @staticmethod
-    def split(node: Node, types: Sequence[TensorType]) -> dict[str, int]:
+    @classmethod
+    def split(cls, node: Node, types: Sequence[TensorType]) -> dict[str, int]:
         """The sizes of the mapping for these shapes; raises CannotOffload where the layer does not fit."""
         (rows, features), hidden = types[0].shape, types[2].shape[1]
         require_elements(node, "FlexASR", rows, features, hidden)
         shape = rows, -(-features // LANES) * LANES, -(-hidden // FEATURES) * FEATURES
         try:
-            return RECURRENT[_kind(node)].mapping.sizes_for(shape)
+            return cls.layers[_kind(node)].mapping.sizes_for(shape)
         except SizeError as error:
             raise CannotOffload(f"{node.operator} does not fit, and the compiler does not split it. {error}") from error
 
@@ -69,20 +73,21 @@ class Recurrent(AdaptiveImplementation):
             "u": (gates, h, h),
             "b": (gates, h),
             "d": (gates, h),
+            **dict.fromkeys(self.operands[5:], ((0, 1), h)),
             "y": ((0, sizes["T"]), h),
         }
-        return [Call(RECURRENT[_kind(self.node)], {**sizes, **biases}, parts)]
+        return [Call(self.layers[_kind(self.node)], {**sizes, **biases}, parts)]
 
     # -- number formats ----------------------------------------------------------------------------
 
     @staticmethod
     def observe(node: Node, operands: Sequence[Reals], result: Reals) -> Ranges:
         """The ranges of a run on the host; those of states are computed here."""
-        x, w, u, b, d = operands
+        x, w, u, b, d, *first = operands
         hidden, cells = _exact(_kind(node), operands)
         named = {"x": x, "w": w, "u": u, "b": b, "d": d, "products": x @ w.T, "hidden": hidden @ u.T}
         return {name: greatest(values) for name, values in named.items()} | {
-            "state": max(greatest(hidden), greatest(cells))
+            "state": max(map(greatest, (hidden, cells, *first)))
         }
 
     @staticmethod
@@ -112,17 +117,25 @@ class Recurrent(AdaptiveImplementation):
     def _format(self, name: str) -> tuple[int, int]:
         q = self.quantisation
         scales = {"x": q["scale_x"], "w": -q["scale_x"]}
-        return q["bias_c" if name == "d" else f"bias_{name}"], scales.get(name, 0)
+        return q[{"d": "bias_c", "c": "bias_h"}.get(name, f"bias_{name}")], scales.get(name, 0)
 
     # -- execution ---------------------------------------------------------------------------------
 
     def _tensors(self, call: Call, codes: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
         order = list(GATES[_kind(self.node)])
-        host = {"x": "host_x", "w": "host_w", "u": "host_u", "b": "host_b", "d": "host_c"}
+        host = {
+            "x": "host_x",
+            "w": "host_w",
+            "u": "host_u",
+            "b": "host_b",
+            "d": "host_c",
+            "h": "host_h0",
+            "c": "host_c0",
+        }
         tensors = {}
         for name, quantised in codes.items():
             stacked = quantised.codes
-            if name != "x":
+            if name in ("w", "u", "b", "d"):
                 stacked = stacked.reshape(len(stacked), len(order), -1, *stacked.shape[2:])[:, order]
             tensors[host[name]] = flat(stacked, call.parts[name])
         return tensors
@@ -135,6 +148,8 @@ class Recurrent(AdaptiveImplementation):
         """The bound of the last timestep, the largest one, and what rounding the operands may change."""
         kind = _kind(self.node)
         codes = [executed.codes[name] for name in self.operands]
+        if codes[5:] and max(greatest(codes[5].values), greatest(executed.given["h"])) > 1:
+            return Bounds(None, None, "the first hidden state is beyond 1, which no later one is")
         states, _ = _exact(kind, [q.values for q in codes])
         over_time = applied.recurrent(kind, codes, self.quantisation["bias_h"], states)
         last = over_time[-1]
@@ -148,8 +163,21 @@ class Recurrent(AdaptiveImplementation):
         return bounds_of(last, change)
 
 
+class RecurrentFrom(Recurrent):
+    """Those from a given state, h."""
+
+    operands: ClassVar[tuple[str, ...]] = (*Recurrent.operands, "h")
+    layers: ClassVar[Mapping[str, MappingClaim]] = RECURRENT_FROM
+
+
+class LstmFrom(RecurrentFrom):
+    """An LSTM from given states, h and c."""
+
+    operands: ClassVar[tuple[str, ...]] = (*RecurrentFrom.operands, "c")
+
+
 def _kind(node: Node) -> str:
-    return node.operator.removeprefix("flexasr.")
+    return node.operator.removeprefix("flexasr.").removesuffix("_from")
 
 
 def _exact(kind: str, operands: Sequence[Reals]) -> tuple[Reals, Reals]:
@@ -163,8 +191,9 @@ def _exact(kind: str, operands: Sequence[Reals]) -> tuple[Reals, Reals]:
 def recurrent_change(kind: str, executed: Executed) -> float:
     """What rounding the operands may change in any state of a recurrent layer; infinite where it says nothing.
 
-    Let e bound the change of the hidden state before a timestep.  W x + b changes by at most a, and U h + d by at most
-    p = u e + r, with u the largest row sum of the rounded U and r what rounding U and d changes for states in -1 .. 1.
+    Let e bound the change of the hidden state before a timestep; at first it is what rounding a given state changes, as
+    c_e is of a cell state.  W x + b changes by at most a, and U h + d by at most p = u e + r, u being the largest row
+    sum of the rounded U, and r what rounding U and d changes for states in -1 .. 1.
     A gate's sum changes by g = a + p, sigmoid of it by at most g / 4, tanh by at most g.  All of them lie in -1 .. 1.
 
     * RNN: h' changes by at most g.
@@ -178,11 +207,11 @@ def recurrent_change(kind: str, executed: Executed) -> float:
     a += row_sum(rounded["w"] - operands["w"]) * greatest(operands["x"]) + operand_error(executed, "b")
     r = row_sum(rounded["u"] - operands["u"]) + operand_error(executed, "d")
     u = row_sum(rounded["u"])
-    hidden, cells = _exact(kind, [operands[name] for name in ("x", "w", "u", "b", "d")])
-    before = np.vstack([np.zeros((1, hidden.shape[1])), hidden[:-1]])
-    largest_cell = greatest(cells) + FLOAT_ERROR
+    hidden, cells = _exact(kind, list(operands.values()))
+    before = np.vstack([operands.get("h", np.zeros((1, hidden.shape[1]))), hidden[:-1]])
+    largest_cell = max(greatest(cells), greatest(operands["c"]) if "c" in operands else 0.0) + FLOAT_ERROR
     largest_sum = greatest(before @ operands["u"].T + operands["d"]) + FLOAT_ERROR
-    e = cell = 0.0
+    e, cell = (operand_error(executed, name) if name in operands else 0.0 for name in ("h", "c"))
     for _ in range(len(hidden)):
         p = u * e + r
         g = a + p

@@ -376,8 +376,17 @@ def test_a_node_of_which_one_iteration_is_another_is_not_executed(wrong: int) ->
 # -- FlexASR's -------------------------------------------------------------------------------------------------------
 
 
+LAYERS = {**flexasr.RECURRENT, **{f"{kind} from": o for kind, o in flexasr.RECURRENT_FROM.items()}}
+
+
 def of_kind(kind: str) -> Joint:
-    return flexasr.RECURRENT[kind].joints[0]
+    return LAYERS[kind].joints[0]
+
+
+def with_state(kind: str, **tensors: Tensor) -> Joint:
+    """The layer from given states with other ones."""
+    joint = of_kind(kind)
+    return replace(joint, tensors={**joint.tensors, **tensors})
 
 
 def as_the_operator(kind: str, name: str) -> Tensor:
@@ -446,23 +455,31 @@ FLEXASR: dict[str, tuple[Joint, str]] = {
     "gru: gates exchanged": (with_cell("gru", combine=exchanged), "gru"),
     "gru: reset before": (with_cell("gru", combine=reset_outside), "gru"),
     "lstm: the cell state before": (with_cell("lstm", combine=cell_before), "lstm"),
+    **{
+        f"{kind}: zeros": (with_state(kind, host_h0=fill(0, 1, size("features"))), kind)
+        for kind in ("rnn from", "gru from")
+    },
+    "lstm from: states exchanged": (
+        with_state("lstm from", host_h0=of_kind("lstm from").operands[6], host_c0=of_kind("lstm from").operands[5]),
+        "lstm from",
+    ),
 }
 
 
-QUICK = {name for name in FLEXASR if name.startswith("rnn")} | {"gru: gates exchanged", "lstm: the cell state before"}
+QUICK = {name for name in FLEXASR if name.startswith("rnn:")} | {"gru: gates exchanged", "lstm: the cell state before"}
 
 
 @pytest.mark.parametrize("name", slow_but(QUICK, FLEXASR))
 def test_a_twin_is_refuted_by_a_run(name: str) -> None:
     changed, kind = FLEXASR[name]
-    subject = JointSubject("the-joint", changed, flexasr.RECURRENT[kind])
+    subject = JointSubject("the-joint", changed, LAYERS[kind])
     verdict = subject.prove(Discharger(timeout=8.0))
     assert verdict.status is Status.REFUTED, verdict.reason
     counterexample = verdict.details["counterexample"]
     assert isinstance(counterexample, Counterexample)
     document = subject.shown(counterexample).document
     assert subject.replayed(document) is not None
-    assert JointSubject("the-joint", of_kind(kind), flexasr.RECURRENT[kind]).replayed(document) is None
+    assert JointSubject("the-joint", of_kind(kind), LAYERS[kind]).replayed(document) is None
 
 
 @pytest.mark.parametrize("kind", ["rnn", "gru", "lstm"])
