@@ -113,7 +113,10 @@ class Equivalence:
         structure = BitEncoding(mapping.abstract)
         lemmas = lemma_instances(mapping.lemmas, [left, right], structure)
         # a size among the operands, such as a number of elements, is within the domain
-        within = [c for _, c in mapping.domain if operands.issuperset(variables_of(c))]
+        conditions = [c for _, c in mapping.domain]
+        if mapping.cell_beyond:  # a choice by whether an element exists is decided
+            conditions += mapping.cell_conditions
+        within = [c for c in conditions if operands.issuperset(variables_of(c))]
         self.proof.discharger.ask(
             "values",
             f"{name}: equal for uninterpreted functions",

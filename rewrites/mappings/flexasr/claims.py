@@ -10,6 +10,7 @@ from rewrites.mappings.claim import MappingClaim
 
 from .attention import attention_mapping
 from .chains import chain_mapping, reload_mapping
+from .float_linear import float_linear_mapping
 from .float_pooling import float_pooling_mapping
 from .layer_norm import layer_norm_mapping
 from .linear import linear_mapping
@@ -67,6 +68,13 @@ LINEAR: Final = {
 }
 """Dense layers, by activation."""
 
+FLOAT_LINEAR: Final = MappingClaim(
+    "flexasr_float_linear",
+    "a dense layer of float32 tensors of any size, by the host and FlexASR",
+    float_linear_mapping,
+)
+"""Dense layers of float32 tensors, rounded, cut and padded by the host."""
+
 RECURRENT: Final = {
     kind: MappingClaim(
         f"flexasr_{kind}",
@@ -120,6 +128,7 @@ CLAIMS: Final = (
         "flexasr_reload_apart", "so is what lies outside of the matrix's tiles", partial(reload_mapping, "apart")
     ),
     *LINEAR.values(),
+    FLOAT_LINEAR,
     *RECURRENT.values(),
     *RECURRENT_FROM.values(),
     MappingClaim("flexasr_zeropad", "rows of zeros after a tensor, on FlexASR's ZeroPadding", padding_mapping),

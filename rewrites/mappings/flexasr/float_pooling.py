@@ -77,11 +77,12 @@ def covering(name: str, count: Expr, size: Expr, whole: str, extent: Expr) -> tu
 
 def ir_fragment(kind: str, steps: int) -> Fragment:
     """Elements are rounded to codes, poolings follow each other, and the codes of the result are read."""
-    ila = with_conversions(chain_model(kind, steps), ("tensor_in",), "tensor_out", float_to_adpfloat, adpfloat_to_float)
+    conversions = (float_to_adpfloat, adpfloat_to_float)
+    ila = with_conversions(chain_model(kind, steps), {"tensor_in": False}, "tensor_out", *conversions)
     program = Kernel(f"ir_float_{kind}pool_{steps}_times")
-    convert(program, "round x to codes", QUANTISE_CODE, Y << steps, C, EXPONENT[7:0])
+    convert(program, "round x to codes", QUANTISE_CODE, Y << steps, C, exponent=EXPONENT[7:0])
     emit_chain(program, kind, [Y << (steps - number) for number in range(steps)], C)
-    convert(program, "read the codes of y", DEQUANTISE_CODE, Y, C, EXPONENT[7:0])
+    convert(program, "read the codes of y", DEQUANTISE_CODE, Y, C, exponent=EXPONENT[7:0])
     return Fragment(program.name, ila, PARAMETERS, {}, program)
 
 

@@ -78,15 +78,39 @@ class Matrix:
     bias_b: Expr
 
 
+class LayerProgram(UnitProgram):
+    """A program of a layer on host tensors of codes, whose features are whole vectors."""
+
+    def x(self, t: Expr, vector: Expr) -> Expr:
+        """The 16 codes of a vector of the input."""
+        return load_bytes(HOST_X, t * (NI << 4) + (vector << 4), LANES)
+
+    def weights(self, matrix: Matrix, feature: Expr, vector: Expr) -> Expr:
+        """The 16 codes of a vector of the weights of a feature."""
+        return load_bytes(matrix.weights, feature * (matrix.operand << 4) + (vector << 4), LANES)
+
+    def bias(self, matrix: Matrix, feature: Expr) -> Expr:
+        """The codes of the biases of 16 features."""
+        return load_bytes(matrix.bias, feature, LANES)
+
+    def load_result(self) -> None:
+        """Reads the result, a vector at a time."""
+        p = self.program
+        with p.loop("load_t", T) as t, p.loop("load_pe", const(PE_COUNT, 3)) as pe, p.loop("load_vector", NO) as v:
+            column = pe.zext(32) * NO + v
+            address = large_axi_address(vector_address(BASE, NO << 2, t, column))
+            self.read("load y", address, HOST_Y, t * (NO << 6) + (column << 4))
+
+
 def emit_layer(
-    writer: UnitProgram,
+    writer: LayerProgram,
     matrices: Sequence[Matrix],
     gates: int,
     micro_program: bytes,
     bias_y: Expr,
     states: Sequence[Expr] = (),
 ) -> None:
-    """Appends the whole program of a layer: configuration, data, start, and the result's loads to ``HOST_Y``.
+    """Appends the whole program of a layer: configuration, data, start, and the result's loads.
 
     ``states`` are host tensors of what a recurrent layer begins with instead of zeros: the hidden state, and what the
     activation units keep, if they keep anything.
@@ -119,10 +143,9 @@ def emit_layer(
     )
     writer.write("configure GBControl", register_address(Region.CONTROL), unit)
     with program.loop("store_t", T) as t, program.loop("store_vector", NI) as v:
-        data = load_bytes(HOST_X, t * (NI << 4) + (v << 4), LANES)
-        writer.write("store x", large_axi_address(vector_address(const(0, 32), NI, t, v)), data)
+        writer.write("store x", large_axi_address(vector_address(const(0, 32), NI, t, v)), writer.x(t, v))
     writer.write("start GBControl", register_address(Region.START, Start.CONTROL), 1)
-    _load_result(writer)
+    writer.load_result()
 
 
 def _configure_cores(
@@ -178,10 +201,9 @@ def _configure_acts(writer: UnitProgram, micro_program: bytes, bias_y: Expr, zer
             )
 
 
-def _store_weights(writer: UnitProgram, matrix: Matrix, gates: int, first: Expr) -> None:
+def _store_weights(writer: LayerProgram, matrix: Matrix, gates: int, first: Expr) -> None:
     """Tiles of 16 x 16 weights, for each PE by output vector, gate and vector of the operand."""
     p, name = writer.program, matrix.name
-    depth = matrix.operand << 4
     with (
         p.loop(f"{name}_pe", const(PE_COUNT, 3)) as pe,
         p.loop(f"{name}_output", NO) as o,
@@ -191,13 +213,11 @@ def _store_weights(writer: UnitProgram, matrix: Matrix, gates: int, first: Expr)
     ):
         feature = (((gate.zext(32) * PE_COUNT + pe.zext(32)) * NO + o) << 4) + row.zext(32)
         tile = first + (o * gates + gate.zext(32)) * matrix.operand + i
-        data = load_bytes(matrix.weights, feature * depth + (i << 4), LANES)
-        writer.write(
-            f"store weights {name}", _pe_address(pe, PeRegion.WEIGHT, ((tile << 4) + row.zext(32))[15:0]), data
-        )
+        address = _pe_address(pe, PeRegion.WEIGHT, ((tile << 4) + row.zext(32))[15:0])
+        writer.write(f"store weights {name}", address, writer.weights(matrix, feature, i))
 
 
-def _store_biases(writer: UnitProgram, matrix: Matrix, gates: int, first: Expr) -> None:
+def _store_biases(writer: LayerProgram, matrix: Matrix, gates: int, first: Expr) -> None:
     p, name = writer.program, matrix.name
     with (
         p.loop(f"{name}_bias_pe", const(PE_COUNT, 3)) as pe,
@@ -206,8 +226,8 @@ def _store_biases(writer: UnitProgram, matrix: Matrix, gates: int, first: Expr) 
     ):
         feature = ((gate.zext(32) * PE_COUNT + pe.zext(32)) * NO + o) << 4
         vector = first + o * gates + gate.zext(32)
-        data = load_bytes(matrix.bias, feature, LANES)
-        writer.write(f"store biases {name}", _pe_address(pe, PeRegion.INPUT, vector[7:0]), data)
+        address = _pe_address(pe, PeRegion.INPUT, vector[7:0])
+        writer.write(f"store biases {name}", address, writer.bias(matrix, feature))
 
 
 def _store_state(writer: UnitProgram, name: str, state: Expr, first: Expr | None) -> None:
@@ -220,14 +240,6 @@ def _store_state(writer: UnitProgram, name: str, state: Expr, first: Expr | None
         else:
             address, column = _pe_address(pe, PeRegion.INPUT, (first + v)[7:0]), v
         writer.write(f"store {name} state", address, load_bytes(state, column << 4, LANES))
-
-
-def _load_result(writer: UnitProgram) -> None:
-    p = writer.program
-    with p.loop("load_t", T) as t, p.loop("load_pe", const(PE_COUNT, 3)) as pe, p.loop("load_vector", NO) as v:
-        column = pe.zext(32) * NO + v
-        address = large_axi_address(vector_address(BASE, NO << 2, t, column))
-        writer.read("load y", address, HOST_Y, t * (NO << 6) + (column << 4))
 
 
 def _pe_address(pe: Expr, region: int, vector: Expr) -> Expr:

@@ -20,8 +20,8 @@ from ila_lang.mapping import Reduction, TensorMapping
 from ir_semantics.layers.dense import DENSE_CODE, DenseOperator, Order, dense_ir
 from ir_semantics.layers.layer import call
 
-from .buffers import BASE, HOST_X, HOST_Y, T, UnitProgram
-from .layers import NI, NO, Matrix, emit_layer, layer_domain, layer_mapping, sizes_within
+from .buffers import BASE, HOST_X, HOST_Y, T
+from .layers import NI, NO, LayerProgram, Matrix, emit_layer, layer_domain, layer_mapping, sizes_within
 from .mapping import ASSUMPTIONS
 
 BIASES = {name: var(name, bv(32)) for name in ("bias_w", "bias_b", "bias_x", "bias_y")}
@@ -92,7 +92,7 @@ def linear_fragment(activation: str | None, ila: Ila) -> Fragment:
     program = Kernel("flexasr_linear")
     matrix = Matrix("weights", HOST_W, HOST_B, NI, BIASES["bias_w"], BIASES["bias_x"], BIASES["bias_b"])
     micro_program = programs.assemble(programs.linear_program(activation))
-    emit_layer(UnitProgram(program, ila), [matrix], 1, micro_program, BIASES["bias_y"])
+    emit_layer(LayerProgram(program, ila), [matrix], 1, micro_program, BIASES["bias_y"])
     tensors = {t.name: t for t in (HOST_X, HOST_W, HOST_B, HOST_Y)}
     return Fragment("flexasr_linear", ila, PARAMETERS, tensors, program)
 

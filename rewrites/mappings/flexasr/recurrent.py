@@ -20,8 +20,8 @@ from ila_lang.mapping import TensorMapping
 from ir_semantics.layers.layer import call
 from ir_semantics.layers.recurrent import RECURRENT_CODE, RecurrentCell, recurrent_ir
 
-from .buffers import BASE, HOST_X, HOST_Y, T, UnitProgram
-from .layers import NI, NO, Matrix, emit_layer, layer_domain, layer_mapping, sizes_within
+from .buffers import BASE, HOST_X, HOST_Y, T
+from .layers import NI, NO, LayerProgram, Matrix, emit_layer, layer_domain, layer_mapping, sizes_within
 from .linear import SUMS, multiply_add
 from .mapping import ASSUMPTIONS
 
@@ -128,7 +128,7 @@ def recurrent_fragment(kind: str, ila: Ila, *, given: bool = False) -> Fragment:
     kept = {"": (), "output": (HOST_H0,), "state": (HOST_C0,)}[keeps]
     states = (HOST_H0, *kept) if given else ()
     code = programs.assemble(micro_program)
-    emit_layer(UnitProgram(program, ila), matrices, len(gates), code, b["bias_h"], states)
+    emit_layer(LayerProgram(program, ila), matrices, len(gates), code, b["bias_h"], states)
     tensors = {t.name: t for t in (HOST_X, HOST_W, HOST_B, HOST_U, HOST_C, *states, HOST_Y)}
     return Fragment(program.name, ila, PARAMETERS, tensors, program)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,8 @@ import pytest
 import chc.mapping.prove
 from bmc.counterexample import replays
 from bmc.search import search
-from ila_lang import Command, For, Fragment, Kernel, Statement
+from ila_lang import Command, Expr, For, Fragment, Kernel, Statement, Store, substitute
+from ila_lang.language.kernel import map_statement
 from ila_lang.mapping import TensorMapping
 from smt_encodings.claims import Status, Verdict
 from smt_encodings.discharge import Discharger
@@ -63,4 +64,31 @@ def edited(mapping: TensorMapping, note: str, change: Callable[[Command], Comman
     device = mapping.device
     program = Kernel(device.name, body=list(map(walk, device.program.body)))
     assert count == 1
+    return replace(mapping, device=Fragment(device.name, device.ila, device.parameters, device.tensors, program))
+
+
+def changed(mapping: TensorMapping, where: str, values: Mapping[Expr, Expr]) -> TensorMapping:
+    """The mapping with terms put in the place of others in the commands of a note, in conditions, or in stores."""
+    found: list[Statement] = []
+
+    def go(statement: Statement) -> Statement:
+        match statement:
+            case For(counter=counter, extent=extent, body=body):
+                if counter.name.startswith(where):
+                    found.append(statement)
+                    extent = substitute(extent, values)
+                return For(counter, extent, tuple(map(go, body)))
+            case Command(note=note) | Store(memory=Expr(name=note)) if note == where:
+                found.append(statement)
+                return map_statement(statement, lambda term: substitute(term, values))
+        return statement
+
+    return with_body(mapping, [go(s) for s in mapping.device.program.body], found)
+
+
+def with_body(mapping: TensorMapping, body: list[Statement], found: list[Statement]) -> TensorMapping:
+    """The mapping with another device program, in which something was found that is changed."""
+    assert found
+    device = mapping.device
+    program = Kernel(device.name, body=body)
     return replace(mapping, device=Fragment(device.name, device.ila, device.parameters, device.tensors, program))

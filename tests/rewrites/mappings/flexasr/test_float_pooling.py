@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from accel_models.flexasr.quantise import Quantised, quantise
-from ila_lang import Command, Expr, For, Fragment, Kernel, Statement, Store, bv, const, substitute, var
-from ila_lang.language.kernel import map_statement
+from ila_lang import Command, Expr, For, Kernel, Statement, bv, const, var
 from ila_lang.mapping import SizeError, TensorMapping
 from ila_lang.streams.programs import Program
 from ila_lang.streams.simulator import Simulator
@@ -18,30 +17,18 @@ from rewrites.mappings.flexasr.buffers import NV
 from rewrites.mappings.flexasr.claims import FLOAT_POOLS
 from rewrites.mappings.flexasr.float_pooling import EXPONENT, C, H, Y, float_pooling_mapping, ir_fragment
 from tests.accel_models.flexasr import tensor_oracle
-from tests.rewrites.mappings.mapping_checks import require_proved, require_refuted, require_unproved, slow_but
+from tests.rewrites.mappings.mapping_checks import (
+    changed,
+    require_proved,
+    require_refuted,
+    require_unproved,
+    slow_but,
+    with_body,
+)
 
 MAX = float_pooling_mapping("max", 1)
 DOWN_PART, ACROSS_PART = var("down_part", bv(32)), var("across_part", bv(32))
 STORE, INSIDE, RESULT, START = "store x", "inside_", "host_y", "start LayerReduce"
-
-
-def changed(where: str, values: Mapping[Expr, Expr], mapping: TensorMapping = MAX) -> TensorMapping:
-    """The mapping with terms put in the place of others in the commands of a note, in conditions, or in stores."""
-    found: list[Statement] = []
-
-    def go(statement: Statement) -> Statement:
-        match statement:
-            case For(counter=counter, extent=extent, body=body):
-                if counter.name.startswith(where):
-                    found.append(statement)
-                    extent = substitute(extent, values)
-                return For(counter, extent, tuple(map(go, body)))
-            case Command(note=note) | Store(memory=Expr(name=note)) if note == where:
-                found.append(statement)
-                return map_statement(statement, lambda term: substitute(term, values))
-        return statement
-
-    return _with(mapping, [go(s) for s in mapping.device.program.body], found)
 
 
 def only_where(where: str, condition: Expr, mapping: TensorMapping = MAX) -> TensorMapping:
@@ -59,30 +46,23 @@ def only_where(where: str, condition: Expr, mapping: TensorMapping = MAX) -> Ten
             return program.body[0]
         return statement
 
-    return _with(mapping, [go(s) for s in mapping.device.program.body], found)
-
-
-def _with(mapping: TensorMapping, body: list[Statement], found: list[Statement]) -> TensorMapping:
-    assert found
-    device = mapping.device
-    program = Kernel(device.name, body=body)
-    return replace(mapping, device=Fragment(device.name, device.ila, device.parameters, device.tensors, program))
+    return with_body(mapping, [go(s) for s in mapping.device.program.body], found)
 
 
 FAULTS: dict[str, Callable[[], TensorMapping]] = {
-    "the last column is lost": lambda: changed(INSIDE, {C: C - 1}),
-    "a column of padding is stored": lambda: changed(INSIDE, {C: C + 1}),
-    "the last row is lost": lambda: changed(INSIDE, {Y: Y - 1}),
-    "parts overlap where they are stored": lambda: changed(STORE, {H: H - 1}),
-    "parts overlap where they are loaded": lambda: changed(RESULT, {H: H - 1}),
-    "columns of parts overlap": lambda: changed(STORE, {NV: NV - 1}),
-    "rows of the first part in every part": lambda: changed(STORE, {DOWN_PART: const(0, 32)}),
-    "columns of the first part in every part": lambda: changed(STORE, {ACROSS_PART: const(0, 32)}),
-    "rows of the next part": lambda: changed(STORE, {DOWN_PART: DOWN_PART + 1}),
-    "rounded in another format": lambda: changed(STORE, {EXPONENT: EXPONENT + 1}),
-    "read in another format": lambda: changed(RESULT, {EXPONENT: EXPONENT + 1}),
+    "the last column is lost": lambda: changed(MAX, INSIDE, {C: C - 1}),
+    "a column of padding is stored": lambda: changed(MAX, INSIDE, {C: C + 1}),
+    "the last row is lost": lambda: changed(MAX, INSIDE, {Y: Y - 1}),
+    "parts overlap where they are stored": lambda: changed(MAX, STORE, {H: H - 1}),
+    "parts overlap where they are loaded": lambda: changed(MAX, RESULT, {H: H - 1}),
+    "columns of parts overlap": lambda: changed(MAX, STORE, {NV: NV - 1}),
+    "rows of the first part in every part": lambda: changed(MAX, STORE, {DOWN_PART: const(0, 32)}),
+    "columns of the first part in every part": lambda: changed(MAX, STORE, {ACROSS_PART: const(0, 32)}),
+    "rows of the next part": lambda: changed(MAX, STORE, {DOWN_PART: DOWN_PART + 1}),
+    "rounded in another format": lambda: changed(MAX, STORE, {EXPONENT: EXPONENT + 1}),
+    "read in another format": lambda: changed(MAX, RESULT, {EXPONENT: EXPONENT + 1}),
     "started for the first part only": lambda: only_where(START, DOWN_PART == 0),
-    "the last column is padding": lambda: changed(STORE, {C: C - 1}),
+    "the last column is padding": lambda: changed(MAX, STORE, {C: C - 1}),
     "means in the IR": lambda: replace(MAX, ir=ir_fragment("mean", 1)),
 }
 QUICK = ("the last column is lost", "parts overlap where they are stored", "read in another format")
