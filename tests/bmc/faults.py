@@ -382,19 +382,18 @@ def odd_rows_admitted() -> TensorMapping:
     return replace(plain, name="odd rows", device=parts.device, ir=parts.ir, rows=rows, cell=cell)
 
 
-def odd_rows_without_the_last(options: FlexAsrOptions, rows: Expr) -> TensorMapping:
+def odd_rows_pooled(rows: Expr) -> TensorMapping:
     """The unit pools another number of rows than there are."""
     parts = Parts()
-    parts.ila = _build.__wrapped__(options)
-    parts.device = rewrite.pooling_fragment("max", parts.ila)
     _unit(parts, num_timestep_1=rows[15:0])
     return replace(rewrite.pooling_mapping("max", odd=True), name="odd rows", device=parts.device)
 
 
-RECORDED = FlexAsrOptions(reduce_odd="recorded")
-FAULTS["odd_rows_pooled_two_less"] = lambda: odd_rows_without_the_last(FlexAsrOptions(), rewrite.T - 2)
-FAULTS["odd_rows_pooled_three_less_as_recorded"] = lambda: odd_rows_without_the_last(RECORDED, rewrite.T - 3)
-FAULTS["odd_rows_pooled_once_more"] = lambda: odd_rows_without_the_last(FlexAsrOptions(), const(1, 32))
+FAULTS["odd_rows_pooled_three_less"] = lambda: odd_rows_pooled(rewrite.T - 3)
+FAULTS["odd_rows_pooled_once"] = lambda: odd_rows_pooled(const(1, 32))
+FAULTS["odd_rows_as_sum"] = lambda: replace(
+    rewrite.pooling_mapping("max", odd=True), device=rewrite.pooling_fragment("add", Parts().ila)
+)
 FAULTS["odd_rows_as_mean"] = lambda: replace(
     rewrite.pooling_mapping("max", odd=True), device=rewrite.pooling_fragment("mean", Parts().ila)
 )
