@@ -47,9 +47,10 @@ RULE = AcceleratorRule(
     operator("matmul", "x", operator("transpose", "w", attributes={"permutation": (1, 0)})),
     operator("toy.product", "x", "w", attributes={}),
 )
+from rewrites.compiler.offload.hardware import Hardware
 BACKEND = Backend(
     "toy", (PRODUCT,), (RULE,), WEIGHTS, WEIGHTS, lambda constants, flexible: (), as_product(PRODUCT, {}),
-    {"relu": "toy has none"}, choices=(LEAST_OUTPUTS,),
+    Hardware("toy", frozenset(), ""), choices=(LEAST_OUTPUTS,),
 )
 TARGET = Target("toy", models=(), backend=lambda: BACKEND)
 """
@@ -87,7 +88,7 @@ def test_it_is_compiled_to_and_run(place: Path) -> None:
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert [(a["operator"], a["mappings"]) for a in told["accelerated"]] == [("toy.product", ["vta_gemm"])]
-    assert {"operator": "relu", "count": 1, "reason": "toy has none"} in told["host"]
+    assert {"operator": "relu", "count": 1, "reason": "toy has no maximum"} in told["host"]
     content = json.loads((place / "made" / "model.json").read_text())
     assert content["targets"] == ["toy"] and content["options"]["least_outputs"] == 16
     assert {"vta_gemm", "bound-vta-dense", "transposed-twice"} <= set(content["certificates"])

@@ -52,7 +52,7 @@ WINDOW_RULES: Final = (
 
 PAIRED_MEANS: Final = (MEAN_BY_PAIRS, MEAN_OF_PAIR)
 """Likewise for means of rows."""
-MEAN_WINDOW_RULES: Final = (AVERAGE_POOL_AS_WINDOWS, WINDOWS_AS_MEAN, *PAIRED_MEANS)
+MEAN_WINDOW_RULES: Final = (AVERAGE_POOL_AS_WINDOWS, WINDOWS_AS_MEAN)
 """Likewise for average pooling.  Windows are not taken apart: FlexASR rounds every mean of two to 8 bits, and a
 maximum it does not round."""
 

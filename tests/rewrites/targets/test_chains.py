@@ -22,14 +22,14 @@ from rewrites.egraph import EGraph, EGraphError, Rule, Substitution, Symbol, che
 from rewrites.egraph.pattern import Operator, Pattern, Variable, operator
 from rewrites.egraph.rewrite import sides_of
 from rewrites.egraph.saturation import Stop
-from rewrites.targets.flexasr.places import MEAN_WINDOW_RULES, WINDOW_RULES
+from rewrites.targets.flexasr.places import MEAN_WINDOW_RULES, PAIRED_MEANS, WINDOW_RULES
 from rewrites.targets.flexasr.rules import CHAIN_RULES
 
 OPERATORS = {o.name for o in find_backends(["flexasr"])[0].operators}
 RULES = {rule.name: rule for rule in CHAIN_RULES}
 POOLS = ("flexasr_maxpool", "flexasr_meanpool", "flexasr_float_maxpool", "flexasr_float_meanpool")
 CLAIMS = [
-    *(slug(rule.name) for rule in WINDOW_RULES + MEAN_WINDOW_RULES),
+    *(slug(rule.name) for rule in WINDOW_RULES + MEAN_WINDOW_RULES + PAIRED_MEANS),
     *POOLS,
     *dict.fromkeys(rule.mapping.name for rule in CHAIN_RULES),
     *(name for name in joint_entries() if "pool" in name),
