@@ -230,3 +230,10 @@ def test_a_wrong_model_is_never_proved(name: str) -> None:
 def test_the_published_stride_is_proved_too() -> None:
     """Software sets manager and unit alike, so both readings of the stride agree."""
     assert prove(pooling_mapping("max", FlexAsrOptions(reduce_stride="unit"))).status is Status.PROVED
+
+
+@pytest.mark.slow
+@pytest.mark.proof
+def test_an_odd_last_row_is_left_out_in_the_recorded_reading_too() -> None:
+    mapping = pooling_mapping("max", FlexAsrOptions(reduce_odd="recorded"), odd=True)
+    assert prove(mapping).status is Status.PROVED
