@@ -70,7 +70,8 @@ class SizeSampler:
                     lines.append(f"(assert (= {symbol} (_ bv{fixed[name]} {width})))")
                 elif bound is not None:
                     lines.append(f"(assert (bvule {symbol} (_ bv{min(bound, (1 << width) - 1)} {width})))")
-            answer = solver_z3.check("\n".join([self._text, *lines, "(check-sat)\n"]), SECONDS, PATIENCE, alone=True)
+            script = "\n".join([self._text, *lines, "(check-sat)\n"])
+            answer = solver_z3.check(script, SECONDS, PATIENCE, alone=solver_z3.FIRST_ATTEMPT)
             if answer.status == "sat":
                 point = {name: answer.model.get(symbol, 0) for name, symbol in self._symbols.items()}
                 if self.points.inside(point):

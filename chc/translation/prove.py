@@ -158,7 +158,8 @@ class Prover:
             asked = question(hypotheses, goal, interpretation, {}, f"{self.subject}: {meaning}", converts=True)
         except CannotInterpret:
             return
-        answer = solver_z3.check(asked.script, min(self.discharger.timeout, LOOK), PATIENCE, alone=True)
+        seconds = min(self.discharger.timeout, LOOK)
+        answer = solver_z3.check(asked.script, seconds, PATIENCE, alone=solver_z3.FIRST_ATTEMPT)
         if answer.status == "sat":
             self.tried(asked, answer.model)
 

@@ -21,7 +21,7 @@ def version() -> str:
     return "z3 " + ".".join(map(str, z3.get_version()[:3]))
 
 
-def check(smtlib: str, timeout: float, patience: float = 1.0, *, alone: bool = False) -> Answer:
+def check(smtlib: str, timeout: float, patience: float = 1.0, *, alone: float | None = None) -> Answer:
     """Answers one SMT-LIB script (its commands after ``(check-sat)`` are ignored); ``timeout`` in seconds.
 
     Nonlinear questions are answered at once or not at all, depending on the engine and the random seed; so the time is
@@ -29,15 +29,15 @@ def check(smtlib: str, timeout: float, patience: float = 1.0, *, alone: bool = F
     tactics that z3 picks; bit-vectors need those), then z3's choice with different seeds.
     With ``patience`` above 1 the solver's own counter limits each attempt, to what fits in the time on an idle machine,
     so that the answer is the same on a busy one; the clock ends it only after ``patience`` times as long.
-    With ``alone`` the first attempt is left out, which shares z3's context with all others: then the answer, and the
-    model, do not depend on what was asked before.
+    With ``alone``, the seconds of the first attempt, all are z3's choice in contexts of their own: then the answer, and
+    the model, do not depend on what was asked before.
     Raises ValueError where z3's parser rejects the text.
     """
     start = time.perf_counter()
     plain = "(set-logic QF_BV)" not in smtlib
-    share = min(FIRST_ATTEMPT if plain else 10 * FIRST_ATTEMPT, timeout)
+    share = min(alone or (FIRST_ATTEMPT if plain else 10 * FIRST_ATTEMPT), timeout)
     answer, counted = Answer("unknown", 0.0, version()), 0.0
-    if not alone:
+    if alone is None:
         answer, counted = _attempt(smtlib, share, patience, 0, None, plain=plain), share
     seed = 1
     while answer.status == "unknown":
