@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from random import Random
 
 from ila_lang import Expr, all_of, any_of, resize, substitute
 from ila_lang.mapping import TensorMapping
@@ -21,7 +22,7 @@ from .memory.indirect_addressing import IndirectAddressing
 from .memory.layout import Definition, Layout
 from .memory.reaching_definitions import ReachingDefinitions
 from .memory.samples import Sampler, Samples, samples_of
-from .memory.sizes import Tried
+from .memory.sizes import Sizes, Tried
 from .memory.values import Values
 from .program.schedule import schedule_of
 from .program.writes import Loops, Write
@@ -69,15 +70,19 @@ def prove_by_dataflow(proof: Proof) -> None:
     except Split:
         if mapping.recurrent:  # what holds at an earlier timestep must hold in all cases
             raise
-        proof.samples = sizes.recombined()
-        in_cases(replace(context, samples=_of_cells(proof)), "", compare)
+        proof.samples, spare = sizes.recombined()
+        in_cases(replace(context, samples=_of_cells(proof, spare)), "", compare)
     _track_writes(proof, sides, together)
 
 
-def _of_cells(proof: Proof) -> Samples:
-    """Samples of output cells."""
+def _of_cells(proof: Proof, spare: Sequence[Sizes] = ()) -> Samples:
+    """Samples of output cells, with spare ones at further sizes."""
     mapping = proof.mapping
     samples = samples_of(proof.parameters, mapping.coordinates, proof.samples)
+    if spare:
+        others = samples_of(proof.parameters, mapping.coordinates, spare)
+        rows = Random(0).sample(others.rows, len(others.rows))  # of different sizes, whichever are taken
+        samples = replace(samples, spare=replace(others, rows=tuple(rows)))
     return samples.where(all_of(mapping.cell_conditions)) if mapping.cell_beyond else samples
 
 

@@ -24,7 +24,7 @@ from .witnesses import iteration_exists, witness
 _FEW = 3
 """Literals that sizes are compared with."""
 
-MOST_CASES = 16
+MOST_CASES = 32
 """Cases of one comparison."""
 
 

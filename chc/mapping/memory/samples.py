@@ -33,6 +33,9 @@ _FEW = 8
 MOST_CANDIDATES = 4000
 """Terms among which a component of a witness is looked up."""
 
+ENOUGH = 200
+"""Samples that a case of a proof has, where spare ones satisfy its condition."""
+
 MOST_ITERATIONS = 1 << 19
 """Iterations of one write that are tried at a sample: half a minute, and some 200 MB."""
 
@@ -57,6 +60,8 @@ class Samples:
     variables: tuple[Expr, ...]
     rows: tuple[tuple[int, ...], ...]
     """Values of parameters and variables, in this order."""
+    spare: Samples | None = field(default=None, compare=False, repr=False)
+    """Others, of which some are taken where few of these satisfy a condition."""
     _known: dict[Expr, tuple[int, ...]] = field(default_factory=dict, compare=False, repr=False)
     """Values of terms that were evaluated before, at each sample."""
 
@@ -94,13 +99,17 @@ class Samples:
         for row, limits in zip(self.rows, extents, strict=True):
             if all(limits):
                 rows += [(*row, *(random.randrange(n) for n in limits)) for _ in range(copies)]
-        return Samples(self.parameters, (*self.variables, *(c for c, _ in loops)), tuple(rows))
+        spare = self.spare and self.spare.extend(loops, seed, 1)
+        return Samples(self.parameters, (*self.variables, *(c for c, _ in loops)), tuple(rows), spare)
 
     def where(self, condition: Expr) -> Samples:
-        """The samples at which a condition holds."""
+        """The samples at which a condition holds; where they are few, spare ones with them."""
         values = self.evaluate([condition])
-        rows = tuple(row for row, (holds,) in zip(self.rows, values, strict=True) if holds)
-        return Samples(self.parameters, self.variables, rows)
+        rows = [row for row, (holds,) in zip(self.rows, values, strict=True) if holds]
+        spare = self.spare and self.spare.where(condition)
+        if spare:
+            rows += spare.rows[: max(0, ENOUGH - len(rows))]
+        return Samples(self.parameters, self.variables, tuple(dict.fromkeys(rows)), spare)
 
 
 def samples_of(parameters: tuple[Expr, ...], coordinates: Loops, sizes: Sequence[tuple[int, ...]]) -> Samples:

@@ -35,6 +35,9 @@ MOST_DRAWN = 32
 MOST_IN_CASES = 60
 """Sizes that are tried beside these in a proof by cases."""
 
+MOST_SPARE = 400
+"""Sizes that stand by for cases which few of these are in."""
+
 MOST_WORK = 4_000
 """Iterations of all writes of a program at sizes that are drawn."""
 
@@ -80,8 +83,8 @@ class Tried:
             )
         return list(rows)[: len(self.own) + MOST_DRAWN]
 
-    def recombined(self) -> list[Sizes]:
-        """Sizes whose numbers occur in these, the smaller ones, with these.
+    def recombined(self) -> tuple[list[Sizes], list[Sizes]]:
+        """Sizes whose numbers occur in these, the smaller ones, with these; and spare ones, at random.
 
         A case of a proof needs samples in which everything else varies.
         """
@@ -90,9 +93,12 @@ class Tried:
         rows: Iterable[Sizes] = itertools.product(*columns)
         if math.prod(map(len, columns)) > MOST_CANDIDATES:
             rows = (tuple(map(random.choice, columns)) for _ in range(MOST_CANDIDATES))
-        inside = (r for r in sorted(rows, key=lambda r: (math.prod(r), r)) if self.mapping.holds(self._point(r)))
-        new = itertools.islice(filter(self._quick, (r for r in inside if r not in sizes)), MOST_IN_CASES)
-        return list(dict.fromkeys([*sizes, *new]))
+        small = sorted({*rows} - {*sizes}, key=lambda r: (math.prod(r), r))
+        new, spare = (
+            list(itertools.islice((r for r in order if self.mapping.holds(self._point(r)) and self._quick(r)), most))
+            for order, most in ((small, MOST_IN_CASES), (random.sample(small, len(small)), MOST_SPARE))
+        )
+        return [*sizes, *new], spare
 
     def _point(self, row: Sizes) -> Point:
         return dict(zip(self.mapping.parameters, row, strict=True))

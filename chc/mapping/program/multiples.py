@@ -43,6 +43,8 @@ def _multiple(choice: Expr, literal: Mapping[Expr, int], requires: list[Requirem
     entries = [substitute(choice, {counter: bv_const(k, counter.width)}) for k in range(literal[counter])]
     if not entries[0].is_const or entries[0].value or counter.name in free_variables(*entries):
         return None
+    if any(n.op == "load" for n in postorder(entries)) or any(e is entries[1] for e in entries[2:]):
+        return None  # a choice between data, or between nothing and one value
     for k, entry in list(enumerate(entries))[2:]:
         multiple = entries[1] * k
         if multiple is not entry:

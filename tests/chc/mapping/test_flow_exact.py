@@ -10,8 +10,9 @@ from dataclasses import replace
 
 import pytest
 
+from chc.mapping.program.multiples import with_multiples
 from chc.mapping.prove import prove
-from ila_lang import Expr, ExtentError, Kernel, bv, const, ite, true, var
+from ila_lang import Expr, ExtentError, Kernel, bv, const, ite, mem, true, var
 from ila_lang.language.kernel import For, Let, Load, Store
 from ila_lang.mapping import TensorMapping
 from smt_encodings.claims import Status, Verdict
@@ -462,6 +463,14 @@ def test_two_tables_by_one_counter_are_both_of_multiples() -> None:
     assert verdict.status is Status.PROVED, verdict.reason
     assert proved(wrong).status is Status.UNKNOWN
     assert CELL[0].width == 32
+
+
+def test_a_choice_between_data_is_no_table() -> None:
+    u, requires = var("u", bv(8)), list[tuple[str, Expr]]()
+    word = var("words", mem(8, 8)).load(const(3, 8))
+    for choice in (ite(u == 0, const(0, 8), ite(u == 1, word, word + 1)), ite(u == 0, const(0, 16), M)):
+        assert with_multiples(choice, {u: 4}, requires) is choice
+    assert not requires
 
 
 def one_name(name: str) -> Body:

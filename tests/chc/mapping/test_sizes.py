@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from chc.mapping.memory.samples import Sampler
+from chc.mapping.memory.samples import Sampler, Samples
 from chc.mapping.memory.sizes import MOST_DRAWN, MOST_IN_CASES, MOST_STEPS, MOST_WORK, Tried
 from chc.mapping.program.schedule import schedule_of
 from ila_lang import const
@@ -53,9 +53,22 @@ def test_what_takes_long_is_made_smaller() -> None:
     parameters = tuple(tried.mapping.parameters.values())
     long = [row for row in tried.drawn if row not in tried.quick()]
     assert long, "some of what is drawn takes long"
-    for row in (*tried.quick(), *tried.recombined()):
+    sizes, spare = tried.recombined()
+    for row in (*tried.quick(), *sizes, *spare):
         assert all(sampler.takes(parameters, row, MOST_WORK) for sampler in tried.samplers)
-    assert len(tried.recombined()) <= len(tried.quick()) + MOST_IN_CASES
+    assert len(sizes) <= len(tried.quick()) + MOST_IN_CASES
+
+
+def test_a_case_that_few_sizes_are_in_takes_spare_ones() -> None:
+    tried = executed(gemm())
+    parameters = tuple(tried.mapping.parameters.values())
+    sizes, spare = tried.recombined()
+    samples = Samples(parameters, (), tuple(sizes))
+    case = (M == 2) & (K[0:0] == 1) & ~(K == 1)
+    few, more = samples.where(case), replace(samples, spare=Samples(parameters, (), tuple(spare))).where(case)
+    assert set(few.rows) < set(more.rows)
+    assert {1, 2, 4} <= {n for _, n, _ in more.rows}
+    assert all(m == 2 and k in range(3, 100, 2) for m, _, k in more.rows)
 
 
 def test_a_domain_of_one_point_has_one_size() -> None:
