@@ -1,9 +1,9 @@
 """The verb ``run``: a compiled model on the simulators, beside a reference and the proved bounds.
 
-Exit codes: 0 no operator is beyond its bound, 1 one is, 2 an operator got numbers that were cut because calibration
-did not foresee them, or an output, or an operator without a bound, is as far from the reference as that is large, or
-samples have no result, 64 bad usage (a damaged directory included), 130 interrupted (what there is is shown and
-written).
+Exit codes: 0 no operator is beyond its bound, 1 one is, 2 numbers that an operator got or computed were cut because
+calibration did not foresee them, or an output, or an operator without a bound, is as far from the reference as that
+is large, or samples have no result, 64 bad usage (a damaged directory included), 130 interrupted (what there is is
+shown and written).
 
 What is computed here are results, errors and bounds.  Certificates and the equality are what the directory says.
 """
@@ -248,9 +248,9 @@ def _lines(summary: _Summary) -> Iterator[str]:
             )
     if result.cut:
         yield (
-            f"INPUTS BEYOND CALIBRATION: {len(result.cut)} of {operators} got numbers that were cut, "
-            f"the first is node {result.cut[0].number}; bounds in the table are about what was left of them; compile "
-            "with inputs like these (compile --calibrate)"
+            f"INPUTS BEYOND CALIBRATION: {len(result.cut)} of {operators} got or computed numbers that were cut, "
+            f"the first is node {result.cut[0].number}; bounds in the table are about what was left of operands, and "
+            "include the cut of results; compile with inputs like these (compile --calibrate)"
         )
     for node in result.wrapped:
         yield (
@@ -276,7 +276,8 @@ def network_lines(result: Comparison) -> Iterator[str]:
             yield f"{output.output}: none; {output.reason}"
             continue
         factor = "" if output.factor is None else f", {output.factor:.3g} times the error"
-        yield f"{output.output}: largest error {output.error:.3g}, bound {output.bound:.3g}{factor}"
+        error_at, at = (f" in sample {s}" if result.samples > 1 else "" for s in (output.error_sample, output.sample))
+        yield f"{output.output}: largest error {output.error:.3g}{error_at}, bound {output.bound:.3g}{at}{factor}"
         parts = [f"{part.most:.3g} node {part.node} ({operators[part.node]})" for part in output.own[:3]]
         rest = sum(part.most for part in output.own[3:])
         parts += [f"{rest:.3g} {len(output.own) - 3} others"] if len(output.own) > 3 else []
@@ -296,7 +297,7 @@ def network_lines(result: Comparison) -> Iterator[str]:
 
 def lines_of(nodes: Sequence[NodeComparison], samples: int = 1) -> list[str]:
     """A table of accelerator operators for people."""
-    from ilaverify.models.comparison import DECLARED
+    from ilaverify.models.comparison import DECLARED, RESULT
 
     names = ("error", "bound", "vs host", "of", *(["sample"] if samples > 1 else []))
     lines = [
@@ -310,13 +311,20 @@ def lines_of(nodes: Sequence[NodeComparison], samples: int = 1) -> list[str]:
             f"{n.number:>5}  {n.operator:<20}{n.calls:>8}  {n.own:>9.3g}  {bound:>9}  {n.reference:>9.3g}  "
             f"{n.scale:>9.3g}  {f'{n.sample:>9}  ' if samples > 1 else ''}{n.seconds:>7.3f}  {n.origin}{mark}"
         )
+        if n.largest.sample != n.sample:
+            bound = "no bound" if n.largest.bound is None else f"the bound {n.largest.bound:.3g}"
+            lines.append(
+                f"{'':>7}its largest error is {n.largest.error:.3g}, with {bound}, in sample {n.largest.sample}"
+            )
         for cut in n.cuts:
             when = ", when the model was compiled" if cut.constant else ""
             of = cut.of if cut.constant else cut.of * samples
             lines.append(
                 f"{'':>7}{cut.count} of {of} numbers of {cut.operand} were cut to the range of their format{when}"
             )
-        if n.cuts:
+        if any(cut.operand == RESULT for cut in n.cuts) and n.own_bound is not None:
+            lines.append(f"{'':>7}the bound includes what that changes in the result")
+        if any(cut.operand != RESULT for cut in n.cuts):
             bound = "no bound" if n.given_bound is None else f"the bound {n.given_bound:.3g}, {DECLARED}"
             lines.append(f"{'':>7}on the operands as they were given, the error is {n.given:.3g}, and there is {bound}")
     lines.append("error and bound are on the operands as the accelerator got them, rounded and cut to its formats")

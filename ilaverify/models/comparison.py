@@ -31,19 +31,36 @@ from .bounds import bounds_in_ranges, bounds_of_run
 from .references import in_double
 
 DECLARED = "declared"
+RESULT = "its result"
+"""Stands for an operand's name in a :class:`Cut` of what the accelerator computed."""
 
 
 @dataclass(frozen=True)
 class Cut:
-    """Numbers of an operand that lay beyond its format, and were cut to its end: ``count`` of ``of``.
+    """Numbers of an operand, or the result, that lay beyond its format, and were cut to its end: ``count`` of ``of``.
 
-    ``of`` is for one sample.  Those of a ``constant`` were cut when the model was compiled, whatever the inputs are.
+    Those of the result (:data:`RESULT`) the accelerator cuts, and states between steps are counted with it.  ``of`` is
+    for one sample.  Those of a ``constant`` were cut when the model was compiled, whatever the inputs are.
     """
 
     operand: str
     count: int
     of: int
     constant: bool
+
+
+@dataclass(frozen=True)
+class Furthest:
+    """The largest distance from the exact operator on quantised operands, with its bound, and in which sample it is."""
+
+    error: float
+    bound: float | None
+    sample: int
+
+    @classmethod
+    def from_json(cls, entries: dict[str, Any] | None) -> Furthest | None:
+        """What ``asdict`` was given; raises TypeError where it is none."""
+        return None if entries is None else cls(**entries)
 
 
 @dataclass(frozen=True)
@@ -54,7 +71,8 @@ class NodeComparison:
     its bound (None where there is none; ``reason`` says why), ``reference`` from the host's run, whose largest
     magnitude is ``scale``.  ``theorem`` is the claim that proves ``own_bound``; without one it is declared, as
     ``given_bound`` always is: what rounding the operands may change is derived by hand.  ``cuts`` are operands with
-    numbers beyond their format.  ``cuts`` and ``seconds`` are of all samples, everything else is of the ``sample``.
+    numbers beyond their format, and the result, if the accelerator cut numbers of it.  ``furthest`` is the largest own
+    error.  It, ``cuts`` and ``seconds`` are of all samples, everything else is of the ``sample``.
     """
 
     number: int
@@ -73,6 +91,7 @@ class NodeComparison:
     seconds: float
     theorem: str = ""
     sample: int = 0
+    furthest: Furthest | None = None
 
     @property
     def _severity(self) -> tuple[int, float]:
@@ -90,11 +109,18 @@ class NodeComparison:
             cuts[cut.operand] = cut if before is None or cut.constant else replace(cut, count=before.count + cut.count)
         worse = later if later._severity > self._severity else self
         ordered = tuple(sorted(cuts.values(), key=lambda cut: cut.operand))
-        return replace(worse, cuts=ordered, seconds=self.seconds + later.seconds)
+        one, other = self.largest, later.largest
+        furthest = other if other.error > one.error or other.error != other.error else one
+        return replace(worse, cuts=ordered, seconds=self.seconds + later.seconds, furthest=furthest)
+
+    @property
+    def largest(self) -> Furthest:
+        """The largest own error of any sample; NaN is larger than all."""
+        return self.furthest or Furthest(self.own, self.own_bound, self.sample)
 
     @property
     def cut(self) -> bool:
-        """Whether numbers that calibration was to foresee were cut: those of operands that inputs decide."""
+        """Whether numbers that calibration was to foresee were cut: results, and operands that inputs decide."""
         return any(not cut.constant for cut in self.cuts)
 
     @property
@@ -138,6 +164,11 @@ class NodeComparison:
             "inside": self.inside,
             "unrelated": self.unrelated,
             "sample": self.sample,
+            "largest_error_on_quantised_operands": {
+                "error": finite(self.largest.error),
+                "bound": finite(self.largest.bound),
+                "sample": self.largest.sample,
+            },
             "seconds": round(self.seconds, 4),
         }
 
@@ -282,7 +313,11 @@ class Comparison:
     def from_json(cls, entries: dict[str, Any]) -> Comparison:
         """The comparison without results; raises TypeError, KeyError or ValueError where it is none."""
         nodes = (
-            NodeComparison(**{**n, "mappings": tuple(n["mappings"]), "cuts": tuple(Cut(**c) for c in n["cuts"])})
+            NodeComparison(
+                **n
+                | {"mappings": tuple(n["mappings"]), "cuts": tuple(Cut(**c) for c in n["cuts"])}
+                | {"furthest": Furthest.from_json(n["furthest"])}
+            )
             for n in entries["nodes"]
         )
         outputs = (OutputComparison(**o) for o in entries["outputs"])
@@ -304,7 +339,7 @@ class Comparison:
 
     @property
     def cut(self) -> tuple[NodeComparison, ...]:
-        """The operators that got numbers beyond those that calibration foresaw."""
+        """The operators that got or computed numbers beyond those that calibration foresaw."""
         return tuple(n for n in self.nodes if n.cut)
 
     @property
@@ -374,7 +409,8 @@ def compare(
                 bounds = bounds_of_run(implementations[ran.number], one.executed, certified)
                 node = _node(graph, implementations[ran.number], one, value[number, ...], bounds)
                 if ranges:
-                    left[number] |= bool(outside(implementations[ran.number], one.executed, ranges[ran.number]))
+                    beyond = outside(implementations[ran.number], one.executed, ranges[ran.number])
+                    left[number] |= bool(beyond) or node.cut
                 nodes[number].append(replace(node, sample=samples.first + number))
             network.take(ran.number, one.value, one.executed, bounds)
         if ran.number in outputs:
@@ -390,7 +426,8 @@ def compare(
             for name, i in graph.outputs.items()
             if answers_of(graph.nodes[i].type)
         )
-        composed = tuple(networks[number].composed())
+        at = samples.first + number
+        composed = tuple(replace(c, sample=at, error_sample=at) for c in networks[number].composed())
         comparisons.append(
             Comparison(
                 *(named, tuple(nodes[number]), beside_reference, answers, seconds, device, seconds),
@@ -427,6 +464,11 @@ def _node(graph: Graph, implementation: Implementation, ran: Ran, host: Array, b
     names = implementation.operands
     types = [graph.nodes[o].type for o in node.operands]
     exact = [in_double(node, types, [of[name] for name in names]) for of in (executed.quantised, executed.given)]
+    constant = [graph.nodes[o].operator == "constant" for o in node.operands]
+    cuts = [Cut(n, count, executed.given[n].size, constant[names.index(n)]) for n, count in executed.saturated.items()]
+    results = implementation.cut(executed, exact[0])
+    if results:
+        cuts.append(Cut(RESULT, results, exact[0].size, False))
     return NodeComparison(
         ran.number,
         node.operator,
@@ -440,15 +482,7 @@ def _node(graph: Graph, implementation: Implementation, ran: Ran, host: Array, b
         bounds.reason,
         distance(executed.value, host),
         _largest(host),
-        tuple(
-            Cut(
-                name,
-                count,
-                executed.given[name].size,
-                graph.nodes[node.operands[names.index(name)]].operator == "constant",
-            )
-            for name, count in executed.saturated.items()
-        ),
+        tuple(cuts),
         ran.seconds,
         bound_name(bounds.theorem) if bounds.theorem else "",
     )

@@ -16,10 +16,14 @@ import pytest
 
 import ilaverify
 from ilaverify import cli
+from ilaverify.cli.run import lines_of
 from ilaverify.errors import UsageError
 from ilaverify.models.comparison import (
+    RESULT,
     Answers,
     Comparison,
+    Cut,
+    Furthest,
     NodeComparison,
     OutputComparison,
     Samples,
@@ -375,6 +379,26 @@ def test_the_worst_sample_stands_for_an_operator() -> None:
             assert lesser.joined(greater).sample == greater.joined(lesser).sample == greater.sample
         assert lesser.joined(replace(lesser, sample=9)).sample == lesser.sample
         assert lesser.joined(lesser).seconds == 2.0
+
+
+def test_the_largest_error_is_told_beside_the_sample_nearest_its_bound() -> None:
+    exact, far = node(0.0156, 0.0156, 0), node(0.67, 1.0, 7)
+    for joined in (exact.joined(far), far.joined(exact), exact.joined(far).joined(exact)):
+        assert (joined.sample, joined.largest) == (0, Furthest(0.67, 1.0, 7))
+        assert "       its largest error is 0.67, with the bound 1, in sample 7" in lines_of([joined], 2)
+        told = joined.as_json()["largest_error_on_quantised_operands"]
+        assert told == {"error": 0.67, "bound": 1.0, "sample": 7}
+    assert not any("largest error" in line for line in lines_of([far.joined(exact).joined(node(2.0, 1.0, 9))], 3))
+    assert np.isnan(far.joined(node(float("nan"), 1.0, 8)).largest.error)
+
+
+def test_a_cut_result_is_no_success_and_told() -> None:
+    cut = replace(node(0.9, 1.0, 0), cuts=(Cut(RESULT, 3, 10, False),))
+    assert cut.inside and cut.cut and cut.as_json()["saturated"] == {RESULT: 3}
+    assert lines_of([cut])[2:4] == [
+        "       3 of 10 numbers of its result were cut to the range of their format",
+        "       the bound includes what that changes in the result",
+    ]
 
 
 def test_outputs_and_answers_of_samples_are_added_up() -> None:

@@ -141,6 +141,13 @@ class Dense(Implementation):
         q = self.quantisation
         return unscale(result, q["scale_x"] + q["scale_w"] + q["shift"])
 
+    def cut(self, executed: Executed, exact: Reals) -> int:
+        """Results that are not in -128 .. 127 when they were shifted."""
+        q = self.quantisation
+        scaled = unscale(exact, -(q["scale_x"] + q["scale_w"] + q["shift"]))
+        shifted = np.floor(scaled + (0.5 if q["shift"] else 0.0))
+        return int(np.count_nonzero((shifted < -LARGEST - 1) | (shifted > LARGEST)))
+
     def bounds(self, executed: Executed) -> Bounds:
         """None: there is no theorem about how far bytes are from real numbers here."""
         return Bounds(None, None, "none is proved for tiny_gemm")

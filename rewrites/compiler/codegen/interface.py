@@ -401,6 +401,13 @@ class Implementation(ABC):
         """The node's results, from the host tensors that the calls' programs write; samples are the first axis."""
 
     @abstractmethod
+    def cut(self, executed: Executed, exact: Reals) -> int:
+        """How many results, or states kept between steps, the accelerator cut to the end of their format in a run.
+
+        ``exact`` are the exact operator's results on the operands as the accelerator got them.  0 where nothing is cut.
+        """
+
+    @abstractmethod
     def bounds(self, executed: Executed) -> Bounds:
         """What is proved of the error of a run; see :class:`Bounds`."""
 

@@ -49,7 +49,8 @@ class Composed:
     Both are None where there is no bound, and ``reason`` says why.  The bound is the largest one of ``elements`` of the
     output, those that are furthest off; ``inside`` says whether each of them is within its own.  At the element of the
     bound, ``known`` is what roundings of operands and of the host add, with their signs, and ``own`` what operators may
-    add, the largest first.  ``declared`` is what the bound rests on beside proved bounds of operators.
+    add, the largest first.  Of several runs it is the bound of ``sample``, and ``error`` that of ``error_sample``.
+    ``declared`` is what the bound rests on beside proved bounds of operators.
     """
 
     output: str
@@ -61,6 +62,8 @@ class Composed:
     known: float = 0.0
     own: tuple[OwnError, ...] = ()
     declared: tuple[str, ...] = ()
+    sample: int = 0
+    error_sample: int = 0
 
     @property
     def factor(self) -> float | None:
@@ -73,9 +76,11 @@ class Composed:
             return self if self.bound is None else later
         assert self.error is not None and later.error is not None, "there are bounds"
         worse = later if later.bound > self.bound else self
+        further = later if later.error > self.error else self
         inside = bool(self.inside and later.inside)
         declared = tuple(dict.fromkeys(self.declared + later.declared))
-        return replace(worse, error=max(self.error, later.error), inside=inside, declared=declared)
+        of = {"error": further.error, "error_sample": further.error_sample}
+        return replace(worse, **of, inside=inside, declared=declared)
 
     @classmethod
     def from_json(cls, entries: dict[str, Any]) -> Composed:

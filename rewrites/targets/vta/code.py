@@ -157,6 +157,11 @@ class Dense(Implementation):
     def _result(self, outputs: Sequence[Tensors]) -> Reals:
         return unscale(self._placed(outputs, "host_y", lambda codes: codes.view(np.int8)), self._scale)
 
+    def cut(self, executed: Executed, exact: Reals) -> int:
+        """Results that are not in -128 .. 127 when they were shifted."""
+        shifted = np.floor(unscale(exact, -self._scale) + self._bias / (1 << self.quantisation["shift"]))
+        return int(np.count_nonzero((shifted < -LARGEST - 1) | (shifted > LARGEST)))
+
     def bounds(self, executed: Executed) -> Bounds:
         """The bound of shift and cut, plus what rounding x and w may change.
 

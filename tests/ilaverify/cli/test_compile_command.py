@@ -823,8 +823,9 @@ def test_inputs_beyond_calibration_are_no_success(
     assert f"{cut}       on the operands as they were given, the error is " in out
     assert "\nerror and bound are on the operands as the accelerator got them, rounded and cut to its formats\n" in out
     assert (
-        f"\nINPUTS BEYOND CALIBRATION: 2 of 2 operators got numbers that were cut, the first is node {node}; "
-        "bounds in the table are about what was left of them; compile with inputs like these (compile --calibrate)\n"
+        f"\nINPUTS BEYOND CALIBRATION: 2 of 2 operators got or computed numbers that were cut, the first is "
+        f"node {node}; bounds in the table are about what was left of operands, and include "
+        "the cut of results; compile with inputs like these (compile --calibrate)\n"
     ) in out
     assert "\n0 of 2 operators are within their bounds, computed here" in out
     code, out, _ = run(capsys, "run", place / "made", "--inputs", tmp_path / "x.npz", "--json")

@@ -41,7 +41,7 @@ class AdaptiveImplementation(Implementation):
         return unscale(codes.values, self._format(name)[1])
 
     def _beyond(self, name: str, operand: Reals) -> int:
-        return _beyond(operand, *self._format(name))
+        return count_beyond(operand, *self._format(name))
 
     def rounding(self, name: str, magnitude: float) -> float:
         """Half a step of the largest number's binade, or of the smallest code, and the distance to the largest."""
@@ -78,15 +78,16 @@ class AdaptiveFloats(FloatImplementation):
         return unscale(self._quantised(name, operand).values, self._format(name)[1])
 
     def _beyond(self, name: str, operand: Reals) -> int:
-        return _beyond(operand, *self._format(name))
+        return count_beyond(operand, *self._format(name))
 
 
 def _quantised(operand: Reals, bias: int, scale: int) -> Quantised:
     return quantise(unscale(operand, -scale), bias)
 
 
-def _beyond(operand: Reals, bias: int, scale: int) -> int:
-    return int(np.count_nonzero(np.abs(operand) > math.ldexp(largest(bias), scale)))
+def count_beyond(values: Reals, bias: int, scale: int = 0) -> int:
+    """How many values lie beyond the largest code of a bias, times 2^scale."""
+    return int(np.count_nonzero(np.abs(values) > math.ldexp(largest(bias), scale)))
 
 
 def adaptive_bias(magnitude: float, options: Options, margin: float = 1.0) -> int:

@@ -26,7 +26,7 @@ from rewrites.compiler.codegen.parts import equal_parts, fits, most_that_fit, re
 from rewrites.mappings.flexasr.claims import LINEAR
 from rewrites.rules.tensor.splitting import ACTIVATION_OF_PARTS, DENSE_OUTPUTS, DENSE_ROWS
 
-from .adaptive import AdaptiveImplementation, adaptive_bias, adaptive_scale
+from .adaptive import AdaptiveImplementation, adaptive_bias, adaptive_scale, count_beyond
 
 OUTPUTS = 64
 """Outputs come in vectors of 16 for each of four processing elements."""
@@ -139,6 +139,14 @@ class Linear(AdaptiveImplementation):
 
     def _result(self, outputs: Sequence[Tensors]) -> Reals:
         return self._decoded(outputs, self.quantisation["bias_y"], self._scale("y"))
+
+    def cut(self, executed: Executed, exact: Reals) -> int:
+        """Results beyond their format.
+
+        Sums beyond 32 are cut, too; that is seen in no result in front of relu, sigmoid and tanh, which are flat there,
+        and without activation such a result is beyond its format.
+        """
+        return count_beyond(exact, *self._format("y"))
 
     def bounds(self, executed: Executed) -> Bounds:
         """The bound of the dense layer, plus what rounding x, w and b may change in front of the activation."""

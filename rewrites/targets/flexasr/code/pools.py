@@ -92,6 +92,10 @@ class Pool(AdaptiveFloats):
     def _format(self, name: str) -> tuple[int, int]:
         return self.quantisation["bias"], self.quantisation["scale"]
 
+    def cut(self, executed: Executed, exact: Reals) -> int:
+        """None: maxima and means of numbers of a format do not leave it."""
+        return 0
+
     def bounds(self, executed: Executed) -> Bounds:
         """The bound of all poolings, plus the largest change of an element of x: neither kind enlarges it."""
         x, program = self._quantised("x", executed.given["x"]), POOLS[self.node.operator]

@@ -33,7 +33,7 @@ from rewrites.mappings.claim import MappingClaim
 from rewrites.mappings.flexasr.claims import RECURRENT, RECURRENT_FROM
 from rewrites.mappings.flexasr.operations import GATES
 
-from .adaptive import AdaptiveImplementation, adaptive_bias, adaptive_scale
+from .adaptive import AdaptiveImplementation, adaptive_bias, adaptive_scale, count_beyond
 
 FEATURES = 64
 _NOTHING = "rounding may change a state by 2 or more, and states lie in -1 .. 1"
@@ -143,6 +143,11 @@ class Recurrent(AdaptiveImplementation):
     def _result(self, outputs: Sequence[Tensors]) -> Reals:
         (rows, hidden), codes = self.node.type.shape, outputs[0]["host_y"]
         return dequantise(codes.reshape(len(codes), rows, -1)[..., :hidden], self.quantisation["bias_h"])
+
+    def cut(self, executed: Executed, exact: Reals) -> int:
+        """Hidden states beyond their format, or with a cell state (of an LSTM) beyond it."""
+        states = _exact(_kind(self.node), [executed.quantised[name] for name in self.operands])
+        return count_beyond(np.maximum(*map(np.abs, states)), self.quantisation["bias_h"])
 
     def bounds(self, executed: Executed) -> Bounds:
         """The bound of the last timestep, the largest one, and what rounding the operands may change."""

@@ -26,7 +26,7 @@ from rewrites.compiler.codegen.interface import Bounds, Call, CannotOffload, Exe
 from rewrites.compiler.codegen.parts import require_elements
 from rewrites.mappings.flexasr.claims import LAYER_NORM
 
-from .adaptive import AdaptiveImplementation, adaptive_bias
+from .adaptive import AdaptiveImplementation, adaptive_bias, count_beyond
 
 
 class LayerNorm(AdaptiveImplementation):
@@ -114,6 +114,10 @@ class LayerNorm(AdaptiveImplementation):
 
     def _result(self, outputs: Sequence[Tensors]) -> Reals:
         return self._decoded(outputs, self.quantisation["bias_x"], self.quantisation["scale_y"])
+
+    def cut(self, executed: Executed, exact: Reals) -> int:
+        """Results beyond their format."""
+        return count_beyond(exact, self.quantisation["bias_x"], self.quantisation["scale_y"])
 
     def bounds(self, executed: Executed) -> Bounds:
         """The bound of layer normalisation, plus what rounding the operands may change (:func:`norm_change`)."""

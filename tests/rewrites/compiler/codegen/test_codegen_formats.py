@@ -84,6 +84,49 @@ def test_saturated_elements_are_counted() -> None:
     assert c.implementation().bounds(executed).on_given == pytest.approx(100 - 1.9375)
 
 
+@pytest.mark.parametrize("operator", ["vta.dense", "flexasr.linear"])
+def test_results_that_the_accelerator_cuts_are_counted(operator: str) -> None:
+    """The operands fit; of sums, one is the last that fits, one the first that does not, and 0 is inside."""
+    alternating, ones = [[1.0, -1.0] * 8], np.ones((1, 16))
+    vta = operator == "vta.dense"
+    bias = () if vta else (np.zeros(4),)
+    attributes = {} if vta else {"activation": "none"}
+    w = np.zeros((4, 16))
+    w[:3, 0], w[1, 1], w[2] = 1.0, -1.0, 1.0
+    c = case(operator, (ones, w, *bias), seen=[(alternating, w, *bias)], **attributes)
+    executed = c.run()
+    implementation = c.implementation()
+    top = float(executed.value.max())
+    assert 1.0 < top < c.exact.max() == 16 and not executed.saturated
+    assert implementation.cut(executed, c.exact) == 1
+    bound = implementation.bounds(executed).on_quantised
+    assert bound is not None and bound >= 16 - top  # it includes the cut
+    inside = case(operator, (alternating, w, *bias), **attributes)
+    assert inside.implementation().cut(inside.run(), inside.exact) == 0
+
+
+def test_bytes_of_vta_are_cut_where_shifted_sums_leave_them() -> None:
+    c = case("vta.dense", ([[127.0, 127.0, 127.0]], np.eye(3) * 127))
+    shift = c.quantisation["shift"]
+    implementation, executed = c.implementation(), c.run()
+    unit, half = 1 << shift, (1 << shift) >> 1
+    scale = 2.0 ** (c.quantisation["scale_x"] + c.quantisation["scale_w"])
+    for sum_ in (127 * unit, 128 * unit - half - 1, 128 * unit - half, -128 * unit - half, -128 * unit - half - 1):
+        value = (sum_ + half) >> shift
+        assert implementation.cut(executed, np.array([[sum_ * scale]])) == int(not -128 <= value <= 127)
+
+
+def test_cell_states_that_are_cut_are_counted() -> None:
+    """Gates are open, so that the cell state grows by nearly 1 in a step; hidden states stay below 1."""
+    n = 16
+    x, w, u = np.ones((4, n)), np.zeros((4 * n, n)), np.zeros((4 * n, n))
+    b, d = np.full(4 * n, 8.0), np.zeros(4 * n)
+    c = case("flexasr.lstm", (x, w, u, b, d))
+    executed = c.run(bias_h=3)
+    assert largest(3) == 1.9375 and c.implementation(bias_h=3).cut(executed, c.exact) == 3 * n
+    assert c.implementation().cut(executed, c.exact) == 0
+
+
 def test_equal_parts() -> None:
     for count in range(1, 40):
         for most in range(1, 45):
