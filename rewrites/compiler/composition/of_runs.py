@@ -79,8 +79,8 @@ class Composed:
         further = later if later.error > self.error else self
         inside = bool(self.inside and later.inside)
         declared = tuple(dict.fromkeys(self.declared + later.declared))
-        of = {"error": further.error, "error_sample": further.error_sample}
-        return replace(worse, **of, inside=inside, declared=declared)
+        at = further.error_sample
+        return replace(worse, error=further.error, error_sample=at, inside=inside, declared=declared)
 
     @classmethod
     def from_json(cls, entries: dict[str, Any]) -> Composed:
