@@ -28,7 +28,8 @@ from .outcomes import print_json
 from .progress import Line
 
 if TYPE_CHECKING:
-    from ilaverify.models.comparison import Comparison, NodeComparison
+    from ilaverify.models.comparison import Comparison
+    from ilaverify.models.nodes import NodeComparison
     from ilaverify.proving.cluster import Cluster
     from ilaverify.proving.dataset_runs import Work
     from rewrites.compiler.artefact.model import Compiled
@@ -297,7 +298,7 @@ def network_lines(result: Comparison) -> Iterator[str]:
 
 def lines_of(nodes: Sequence[NodeComparison], samples: int = 1) -> list[str]:
     """A table of accelerator operators for people."""
-    from ilaverify.models.comparison import DECLARED, RESULT
+    from ilaverify.models.nodes import DECLARED, RESULT
 
     names = ("error", "bound", "vs host", "of", *(["sample"] if samples > 1 else []))
     lines = [

@@ -19,12 +19,8 @@ from ilaverify import cli
 from ilaverify.cli.run import lines_of
 from ilaverify.errors import UsageError
 from ilaverify.models.comparison import (
-    RESULT,
     Answers,
     Comparison,
-    Cut,
-    Furthest,
-    NodeComparison,
     OutputComparison,
     Samples,
     _answers,
@@ -32,6 +28,7 @@ from ilaverify.models.comparison import (
     outputs_beside,
 )
 from ilaverify.models.datasets import dataset_of, read_arrays, stacked
+from ilaverify.models.nodes import RESULT, Cut, Furthest, NodeComparison
 from ilaverify.proving import dataset_runs
 from ilaverify.proving.dataset_runs import Work, numbers_name
 from ilaverify.proving.workers import Ended, Limits, MachinesError, Task
