@@ -27,8 +27,9 @@ from .memory.values import Values
 from .program.schedule import schedule_of
 from .program.writes import Loops, Write
 from .proof import Proof
-from .relate.equivalence import Equivalence, lock_step
+from .relate.equivalence import Equivalence
 from .relate.induction import Goal, Goals
+from .relate.lockstep import lock_step
 
 MOST_ANTI_DEPENDENCES = 2
 """How many pairs of reader and overwriter one Horn system tracks, which serves for all: with 8 of them Spacer takes 40

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import pysmt.shortcuts as smt
 
 from chc.mapping.arithmetic.exact import equal, less, product, total
-from chc.mapping.horn.align import AlignedLevel, align
+from chc.mapping.horn.align import align
 from chc.mapping.horn.names import index_text
 from chc.mapping.horn.systems import LOCK_STEP, Nest, Track
 from chc.mapping.memory.cases import Split, in_cases
@@ -22,9 +22,8 @@ from chc.mapping.memory.layout import Reader, narrow
 from chc.mapping.memory.unrolled import Cycle
 from chc.mapping.memory.values import FoldUse, ScatteredReduction, Source, Values
 from chc.mapping.program.statements import variable_text
-from chc.mapping.program.writes import Loops
 from chc.mapping.proof import Proof
-from ila_lang import Expr, const, free_variables, ite, postorder, resize, substitute, true
+from ila_lang import Expr, const, free_variables, ite, postorder, substitute, true
 from ila_lang.language.expr import variables_of
 from smt_encodings.bits import BitEncoding
 from smt_encodings.claims import Unsupported
@@ -38,6 +37,7 @@ from .gathered import pairs
 from .idle import shortened, taken
 from .induction import Goals
 from .iterations import Iterations
+from .lockstep import lock_step, partner_counters
 from .padding import padded, without_padding
 from .scattered_reduction import Sides, holds_fold, often
 
@@ -99,6 +99,13 @@ class Equivalence:
                 shared = {s: one if other in known else other for s, other in shared.items()}
                 shared |= dict.fromkeys((*symbols, one), one)
         return shared
+
+    def _are_others(self, context: Context, left: Expr, right: Expr) -> bool:
+        """Whether values of what both sides share differ for some data, so that lock-step is no way to compare them."""
+        shared = self._shared(context)
+        return shared.keys() >= set(variables_of(left, right)) and bool(
+            differing_values(substitute(left, shared), substitute(right, shared))
+        )
 
     def _text(self, variable: Expr) -> str:
         """A variable of a value in words."""
@@ -338,10 +345,13 @@ class Equivalence:
                 f"the loops of {label} and of {ir.fold.here.label} do not correspond: they run "
                 f"{device_runs} times and {ir_runs} times"
             )
-        for number, (a, b) in enumerate(zip(device.initial, ir.initial, strict=True)):
+        begins = list(zip(device.initial, ir.initial, strict=True))
+        if any(self._are_others(context, a, b) for a, b in begins):
+            raise Unsupported(f"the loops of {label} and of {ir.fold.here.label} begin with different values")
+        for number, (a, b) in enumerate(begins):
             self.values(context, f"{name}, initial value {number}", a, b)
         inside, at_device = self.iterations.at(context, device.loops, name)
-        at_ir = _partner_counters(levels, device.loops, forms[0].loops, at_device)
+        at_ir = partner_counters(levels, device.loops, forms[0].loops, at_device)
         common = tuple(fresh(f"accumulator.{own}.{i}", r.sort) for i, r in enumerate(device.fold.registers))
         if forms[0].longer is not None:
 
@@ -441,28 +451,6 @@ def _outer(context: Context, extents: Sequence[Expr], ir: FoldUse) -> Expr | Non
     return next((p for p in firsts if context.proves(equal(product([p, inner]), product(extents)))), None)
 
 
-def lock_step(
-    context: Context, inside: Context, label: str, levels: Sequence[AlignedLevel], device: Track, ir: Track
-) -> None:
-    """The loops of both sides run equally often, and what is tracked in them, at ``inside``, is met at one time."""
-    assert device.at is not None and ir.at is not None
-    for level in levels:
-        counter = plain(device.loops[level.device][0].name)
-        context.theorem(
-            "lock-step",
-            f"{label}: {counter} and {level.name} run equally often",
-            level.equal,
-            "both loops have the same extent (or one is the product of two)",
-        )
-        if level.digit is not None:  # otherwise the other side's counter is composed of this one
-            inside.theorem(
-                "lock-step",
-                f"{label}: {counter} and {level.name} meet the index together",
-                equal(device.at[level.device], level.digit(ir.at[level.ir])),
-                "one iteration of both loops, taken together, accumulates an index",
-            )
-
-
 def _samples(context: Context, operands: Set[Expr]) -> list[dict[Expr, Expr]]:
     """Values of the sizes and coordinates among some operands, as they occur together; a few different ones."""
     samples = context.samples
@@ -483,18 +471,3 @@ def _folds_in(value: Expr, side: Values) -> list[FoldUse | ScatteredReduction]:
 
 def _in_order(value: Expr) -> list[Expr]:
     return [n for n in postorder([value]) if n.op == "var"]
-
-
-def _partner_counters(
-    levels: Sequence[AlignedLevel], device: Loops, ir: Loops, at: dict[Expr, Expr]
-) -> dict[Expr, Expr]:
-    """The counters of the other side's loops in terms of this side's: equal, or composed of two digits."""
-    result: dict[Expr, Expr] = {}
-    for number, (counter, _) in enumerate(ir):
-        parts = [level for level in levels if level.ir == number]
-        value = const(0, 32)
-        for level in parts:
-            own, extent = device[level.device]
-            value = value * resize(extent, 32) + at[own] if len(parts) > 1 else at[own]
-        result[counter] = value
-    return result
