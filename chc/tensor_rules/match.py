@@ -13,10 +13,10 @@ are, and inputs are if they are read at equal subscripts.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from ir_semantics.tensors.conditions import Condition, both, either, equal, inside, negation, substitute_condition
+from ir_semantics.tensors.conditions import FALSE, Condition, both, either, equal, negation
 from ir_semantics.tensors.elements import Apply, Read, Reduce, substitute_element
 from ir_semantics.tensors.index import Index, index
 
@@ -43,7 +43,7 @@ from .normal_forms.normal import (
     substitute_member,
     substitute_value,
 )
-from .witness import COMMUTATIVE, Map, alignments, bound_inside, pairings, witnesses
+from .witness import COMMUTATIVE, Map, alignments, bound_inside, maps_into, pairings, within, witnesses
 
 MOST_SELECTIONS = 64
 MOST_COPIES = 4
@@ -347,32 +347,40 @@ class Matcher:
         here = context.under(member.guard, ranges=member.bound)
         if member in others or here.contradictory("covering", "no such element"):
             return []
-        parts_: list[Condition] = []
-        covers: list[tuple[int, Map, Step]] = []
-        for position, other in enumerate(others):
-            hidden = bound_inside(member) | bound_inside(other)
-            for equations in alignments(member, other):
-                for forward in witnesses(equations, other, member, hidden):
-                    part = _within(other, forward)
-                    if part in parts_ or not here.possible(part):
-                        continue
-                    moved = substitute_member(Member((), other.guard, other.value), forward)
-                    inner = here.under(part)
-                    equal_ = self.values(member.value, moved.value, inner)
-                    if equal_ is None:
-                        continue
-                    assert equal_.right is not None
-                    image = substitute_element(self.elements.value(other.value), forward)
-                    equal_ = chain(inner.hypotheses, equal_, self.normaliser.arithmetic(inner, equal_.right, image))
-                    parts_.append(part)
-                    covers.append((position, forward, equal_))
-                    if len(parts_).bit_count() == 1 and self._cover(
-                        parts_, here
-                    ):  # not after every part: asking takes time
-                        return covers
-        return covers if len(parts_).bit_count() > 1 and self._cover(parts_, here) else None
+        covers: dict[Condition, tuple[int, Map, Step]] = {}
+        unseen: list[tuple[int, Map]] = []
+        for sampled in (True, False):
+            for position, forward in maps_into(member, others) if sampled else unseen:
+                part = within(others[position], forward)
+                if part in covers or part == FALSE:
+                    continue
+                if sampled and not here.possible(part):
+                    unseen.append((position, forward))
+                    continue
+                equal_ = self._candidates(member, others[position], forward, here.under(part))
+                if equal_ is None:
+                    continue
+                covers[part] = position, forward, equal_
+                # not after every part: asking takes time
+                if len(covers).bit_count() == 1 and self._cover(covers, here):
+                    return list(covers.values())
+            if len(covers).bit_count() > 1 and self._cover(covers, here):
+                return list(covers.values())
+            if here.refuted(either(*covers)):  # else what is left out may be where no sample lies
+                break
+        return None
 
-    def _cover(self, parts_: Sequence[Condition], context: Context) -> bool:
+    def _candidates(self, member: Member, other: Member, forward: Map, context: Context) -> Step | None:
+        """That a member's candidate is the other's at the image."""
+        moved = substitute_member(Member((), other.guard, other.value), forward)
+        equal_ = self.values(member.value, moved.value, context)
+        if equal_ is None:
+            return None
+        assert equal_.right is not None
+        image = substitute_element(self.elements.value(other.value), forward)
+        return chain(context.hypotheses, equal_, self.normaliser.arithmetic(context, equal_.right, image))
+
+    def _cover(self, parts_: Iterable[Condition], context: Context) -> bool:
         return context.establish(either(*parts_), "covering", "every candidate stands on the other side too")
 
     # -- factors ------------------------------------------------------------------------------------
@@ -478,13 +486,7 @@ def _copies(f: Family) -> list[Family]:
     return [substitute_family(rest, {variable: index(i)}) for i in range(dict(f.bound)[variable].constant or 0)]
 
 
-def _within(item: Family | Member, values: Map) -> Condition:
-    """That an item has a point at given values of its bound variables."""
-    ranges = [inside(values[v], extent.substitute(values)) for v, extent in item.bound]
-    return both(*ranges, substitute_condition(item.guard, values))
-
-
 def _piece(left: Family, right: Family, forward: Map, backward: Map) -> Piece:
     there = [equal(g.substitute(forward), Index({(v,): 1})) for v, g in backward.items()]
     back = [equal(f.substitute(backward), Index({(v,): 1})) for v, f in forward.items()]
-    return Piece(forward, backward, both(_within(right, forward), *there), both(_within(left, backward), *back))
+    return Piece(forward, backward, both(within(right, forward), *there), both(within(left, backward), *back))

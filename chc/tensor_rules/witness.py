@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
 from chc.bijections.solve import solved
-from ir_semantics.tensors.conditions import All, AtLeastZero, Condition
+from ir_semantics.tensors.conditions import All, AtLeastZero, Condition, both, inside, substitute_condition
 from ir_semantics.tensors.elements import Read
 from ir_semantics.tensors.index import Index, index
 
@@ -157,6 +157,20 @@ def witnesses(
             continue
         maps.setdefault(tuple(sorted(values.items(), key=lambda p: p[0])), values)
     return list(maps.values())[:MOST_WITNESSES]
+
+
+def maps_into(member: Member, others: Sequence[Member]) -> Iterator[tuple[int, Map]]:
+    """Maps from points of a member to those of the others, by their positions."""
+    for position, other in enumerate(others):
+        hidden = bound_inside(member) | bound_inside(other)
+        for equations in alignments(member, other):
+            yield from ((position, forward) for forward in witnesses(equations, other, member, hidden))
+
+
+def within(item: Family | Member, values: Map) -> Condition:
+    """That an item has a point at given values of its bound variables."""
+    ranges = [inside(values[v], extent.substitute(values)) for v, extent in item.bound]
+    return both(*ranges, substitute_condition(item.guard, values))
 
 
 def _in_digits(equations: Sequence[Index], unknowns: Map, knowns: Map) -> list[Map]:
