@@ -8,7 +8,8 @@ constants, element by element):
 * products with constants, also matrix products and convolutions: the operator on errors and magnitudes of constants;
 * the logistic function and tanh: a quarter of the error, and the error.
 
-Of two computed numbers no product is bounded, and nothing is said of other operators.
+Of two computed numbers no product is bounded, and nothing is said of other operators.  On the host each operation adds
+its rounding: as many as an element of the result takes.
 
 An accelerator operator adds what rounding its operands may change, and its own bound at the ranges.  The ranges are
 those of calibration times the headroom, and are about what the accelerator gets: :func:`outside` says which of them
@@ -17,13 +18,15 @@ a run leaves.  Signs are not known, so bounds grow with every layer by the sums 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ir_semantics.graph import Graph, Node, TensorType
 from ir_semantics.graph.build import expansion
+from ir_semantics.graph.ir import integer_of, integers_of
 from ir_semantics.graph.operator import lookup
 from ir_semantics.graph.types import Array
 from rewrites.compiler.codegen import Executed, Implementation
@@ -33,13 +36,12 @@ from .differences import Reals, Sides, Unbounded, wide
 UPWARD = 1 + 2.0**-18
 """Above float64's roundings of a sum of up to 2^34 numbers >= 0."""
 _FLOAT32 = 2.0**-23
-"""Above what a float32 operation on the host is off, relative to the magnitudes of what it adds up."""
-
-_ALIKE = frozenset({"broadcast", "reshape", "transpose", "slice", "concat", "pad", "reverse", "gather", "patches"})
-_SUMS = frozenset({"reduce_sum", "mean", "cumsum", "avg_pool"})
-_CHOICES = frozenset({"reduce_max", "max_pool", "relu", "neg", "abs", "maximum", "minimum"})
-_PRODUCTS = frozenset({"mul", "matmul", "conv"})
-_SLOPES = {"sigmoid": 0.25, "tanh": 1.0}
+"""Above the relative error of a float32 operation, 2^-24: twice that, for what n <= _MOST_TERMS of them compound."""
+_UNDERFLOW = 2.0**-149
+"""Above what a float32 operation is off where its result is below the normal numbers: half the least number."""
+_LARGEST = float(np.finfo(np.float32).max)
+_MOST_TERMS = 1 << 22
+"""n operations of error u = 2^-24 compound to less than 2 n u as long as n u <= 1/4."""
 
 
 @dataclass(frozen=True)
@@ -122,75 +124,174 @@ def _accelerated(of: Implementation, ranges: Mapping[str, float], operands: Sequ
     return _Known(exact.error + bounds.on_quantised, exact.most + bounds.on_quantised)
 
 
+@dataclass(frozen=True, eq=False)
+class _Operation:
+    """An operator on what is known of its operands, with ``rounding`` for each number that it computes; 0 is exact."""
+
+    node: Node
+    types: Sequence[TensorType]
+    operands: Sequence[_Known]
+    rounding: float
+
+    @property
+    def name(self) -> str:
+        """The operator's name."""
+        return self.node.operator
+
+    @property
+    def errors(self) -> list[Reals]:
+        """How far each operand may be off."""
+        return [k.error for k in self.operands]
+
+    @property
+    def mosts(self) -> list[Reals]:
+        """The magnitudes of operands."""
+        return [k.most for k in self.operands]
+
+    def run(self, arrays: Sequence[Array]) -> Reals:
+        """The exact operator on other operands."""
+        return np.asarray(Sides(self.node, self.types, (), ()).run(arrays), np.float64)
+
+    def rounded(self, error: Reals, most: Reals, times: int) -> _Known:
+        """A result, each element of which comes from so many operations of numbers that add up to ``most``."""
+        if not self.rounding:
+            return _Known(error, most)
+        if self.node.type.dtype not in ("float32", "float64"):
+            raise Unbounded(f"no rule says how the host rounds {self.name} of {self.node.type.dtype}")
+        if not np.isfinite(most).all():
+            raise Unbounded(f"{self.name} rounds numbers on the host of which no range is known")
+        if times > _MOST_TERMS:
+            raise Unbounded(f"{self.name} rounds {times:,} times on the host, and at most {_MOST_TERMS:,} are counted")
+        if (most * (2 * times + 2)).max(initial=0.0) > _LARGEST:  # also of a mean's sum
+            raise Unbounded(f"{self.name} may leave the range of float32 on the host")
+        off = times * (self.rounding * most + _UNDERFLOW)
+        return _Known(error + off, most + off)
+
+
 def _passed(node: Node, types: Sequence[TensorType], operands: Sequence[_Known], rounding: float) -> _Known:
-    """What an operator makes of errors, with ``rounding`` for each number that it adds."""
-    name, operator = node.operator, lookup(node.operator)
-    if operator.expand is not None:
+    """What an operator makes of errors.  Raises Unbounded where no finite error is known."""
+    if lookup(node.operator).expand is not None:
         return _composite(node, types, operands, rounding)
-    sides = Sides(node, types, (), ())
     if node.type.kind != "float":
         constants = [k.constant for k in operands if k.constant is not None and not k.error.any()]
         if len(constants) < len(operands):
-            raise Unbounded(f"{name} gives no real numbers")
-        return _constant(sides.run(constants))
-
-    def run(arrays: Sequence[Array]) -> Reals:
-        return np.asarray(sides.run(arrays), np.float64)
-
-    errors, mosts = [k.error for k in operands], [k.most for k in operands]
-    if name in _ALIKE:
-        at = [k.constant if t.kind != "float" else None for k, t in zip(operands, types, strict=True)]
-        if any(a is None and t.kind != "float" for a, t in zip(at, types, strict=True)):
-            raise Unbounded(f"indices of {name} are no constants")
-        moved, sizes = (run([p if a is None else a for p, a in zip(of, at, strict=True)]) for of in (errors, mosts))
-        fixed = [k.constant for k in operands if k.constant is not None]
-        return _Known(moved, sizes, run(fixed) if len(fixed) == len(operands) else None)
-    if name in _SUMS:
-        terms = operands[0].error.size // max(node.type.elements, 1) if name != "cumsum" else operands[0].error.size
-        return _rounded(run(errors), run(mosts), rounding * (terms + 1), name)
-    if name in _CHOICES or name in ("add", "sub"):
-        together = np.add if name in ("add", "sub") else np.maximum
-        if len(operands) > 1:
-            error, most = together(*errors), together(*mosts)
-        elif node.type.shape == operands[0].error.shape:
-            error, most = errors[0], mosts[0]
-        else:
-            error, most = run(errors), run(mosts)
-        return _rounded(error, most, rounding if name in ("add", "sub") else 0.0, name)
-    if name in _SLOPES:
-        return _Known(errors[0] * _SLOPES[name] + 2 * rounding, np.ones(errors[0].shape))
-    if name in _PRODUCTS:
-        return _product(name, run, operands, rounding)
-    raise Unbounded(f"no rule says what errors become in {name}")
+            raise Unbounded(f"{node.operator} gives no real numbers")
+        return _constant(Sides(node, types, (), ()).run(constants))
+    rule = _RULES.get(node.operator)
+    if rule is None:
+        raise Unbounded(f"no rule says what errors become in {node.operator}")
+    known = rule(_Operation(node, types, operands, rounding))
+    # of nothing, an extremum is an infinity and a mean is no number: neither is an error
+    if not ((known.error >= 0) & (known.error < np.inf)).all() or not (known.most >= 0).all():
+        raise Unbounded(f"{node.operator} has elements of which no finite error is known")
+    return known
 
 
-def _rounded(error: Reals, most: Reals, rounding: float, name: str) -> _Known:
-    """With the rounding of a result of these magnitudes."""
-    if rounding and not np.isfinite(most).all():
-        raise Unbounded(f"{name} rounds numbers on the host of which no range is known")
-    return _Known(error + rounding * most if rounding else error, most)
+def _moved(of: _Operation) -> _Known:
+    """Errors go where elements go."""
+    at = [k.constant if t.kind != "float" else None for k, t in zip(of.operands, of.types, strict=True)]
+    if any(a is None and t.kind != "float" for a, t in zip(at, of.types, strict=True)):
+        raise Unbounded(f"indices of {of.name} are no constants")
+
+    def moved(parts: Sequence[Array]) -> Reals:
+        return of.run([p if a is None else a for p, a in zip(parts, at, strict=True)])
+
+    fixed = [k.constant for k in of.operands if k.constant is not None]
+    return _Known(moved(of.errors), moved(of.mosts), of.run(fixed) if len(fixed) == len(of.operands) else None)
 
 
-def _product(name: str, run: Callable[[Sequence[Array]], Reals], operands: Sequence[_Known], rounding: float) -> _Known:
+def _along_axes(of: _Operation) -> _Known:
+    """Sums and means along axes: an addition for each element but one, and a division."""
+    terms = math.prod(of.types[0].shape[axis] for axis in integers_of(dict(of.node.attributes), "axes"))
+    return of.rounded(of.run(of.errors), of.run(of.mosts), terms)
+
+
+def _so_far(of: _Operation) -> _Known:
+    """Sums of all elements so far: the last one is of the whole axis."""
+    terms = of.types[0].shape[integer_of(dict(of.node.attributes), "axis")]
+    return of.rounded(of.run(of.errors), of.run(of.mosts), terms)
+
+
+def _of_windows(of: _Operation) -> _Known:
+    """Means of windows, which may overlap: as many operations as a window has elements."""
+    terms = math.prod(integers_of(dict(of.node.attributes), "kernel"))
+    return of.rounded(of.run(of.errors), of.run(of.mosts), terms)
+
+
+def _added(of: _Operation) -> _Known:
+    """Sums and differences of two operands."""
+    return of.rounded(np.add(*of.errors), np.add(*of.mosts), 1)
+
+
+def _one_of(of: _Operation) -> _Known:
+    """Operators that move by no more than the operand that moves most, element by element."""
+    return _Known(np.maximum.reduce(of.errors), np.maximum.reduce(of.mosts))
+
+
+def _extremum(of: _Operation) -> _Known:
+    """Extrema of several elements, also minima: they move by no more than the one that moves most."""
+    if of.name == "reduce_min":
+        of = replace(of, node=replace(of.node, operator="reduce_max"))
+    return _Known(of.run(of.errors), of.run(of.mosts))
+
+
+def _squashed(of: _Operation) -> _Known:
+    """The logistic function and tanh, which stay within 1; their float32 is within two operations' error of 1."""
+    slope = {"sigmoid": 0.25, "tanh": 1.0}[of.name]
+    return of.rounded(of.errors[0] * slope, np.ones(of.errors[0].shape), 2)
+
+
+def _scaled(of: _Operation) -> _Known:
+    """Products of elements."""
+    return _product(of, 1)
+
+
+def _matrices(of: _Operation) -> _Known:
+    """Products of matrices."""
+    return _product(of, of.types[0].shape[-1])
+
+
+def _convolution(of: _Operation) -> _Known:
+    """Convolutions: a product for each element of a filter."""
+    return _product(of, math.prod(of.types[1].shape[1:]))
+
+
+def _product(of: _Operation, terms: int) -> _Known:
     """Products with a constant c, in whose place the accelerator has c': a c' - r c = (a - r) c + a (c' - c)."""
-    places = [place for place, k in enumerate(operands) if k.constant is not None]
+    places = [place for place, k in enumerate(of.operands) if k.constant is not None]
     if not places:
-        raise Unbounded(f"{name} is of two computed operands, and their magnitudes are not kept")
+        raise Unbounded(f"{of.name} is of two computed operands, and their magnitudes are not kept")
     fixed = places[-1]
-    other, c = operands[1 - fixed], operands[fixed]
+    other, c = of.operands[1 - fixed], of.operands[fixed]
     assert c.constant is not None, "it is a constant"
 
-    def of(x: Reals, y: Reals) -> Reals:
-        return run([y, x] if fixed == 0 else [x, y])
+    def run(x: Reals, y: Reals) -> Reals:
+        return of.run([y, x] if fixed == 0 else [x, y])
 
-    error = of(other.error, np.abs(c.constant))
+    error = run(other.error, np.abs(c.constant))
     if c.error.any():
         if not np.isfinite(other.most).all():
-            raise Unbounded(f"{name} is of numbers of which no range is known")
-        error = error + of(other.most, c.error)
-    most = of(other.most, c.most) if np.isfinite(other.most).all() else np.full(error.shape, np.inf)
-    terms = c.error.size if name != "mul" else 1
-    return _rounded(error, most, rounding * terms, name)
+            raise Unbounded(f"{of.name} is of numbers of which no range is known")
+        error = error + run(other.most, c.error)
+    most = run(other.most, c.most) if np.isfinite(other.most).all() else np.full(error.shape, np.inf)
+    return of.rounded(error, most, terms)
+
+
+_RULES: Mapping[str, Callable[[_Operation], _Known]] = {
+    **dict.fromkeys(("broadcast", "reshape", "transpose", "slice", "concat", "pad", "reverse"), _moved),
+    **dict.fromkeys(("gather", "gather_elements", "patches"), _moved),
+    **dict.fromkeys(("reduce_sum", "mean"), _along_axes),
+    "cumsum": _so_far,
+    "avg_pool": _of_windows,
+    **dict.fromkeys(("add", "sub"), _added),
+    **dict.fromkeys(("relu", "neg", "abs", "maximum", "minimum", "clamp"), _one_of),
+    **dict.fromkeys(("reduce_max", "reduce_min", "max_pool"), _extremum),
+    **dict.fromkeys(("sigmoid", "tanh"), _squashed),
+    "mul": _scaled,
+    "matmul": _matrices,
+    "conv": _convolution,
+}
+"""The rules of operators, by their meaning; other operators, composite ones apart, have no bound."""
 
 
 def _composite(node: Node, types: Sequence[TensorType], operands: Sequence[_Known], rounding: float) -> _Known:

@@ -1,0 +1,359 @@
+"""Every operator by itself in both kinds of bounds, against exact fractions that follow the operators' definitions.
+
+Windows overlap and have pads, elements are equal, and axes have the extents 1 and 0.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ir_semantics.graph import Builder, Graph, Node, TensorType
+from ir_semantics.graph.build import run_node
+from ir_semantics.graph.operator import OPERATORS
+from rewrites.compiler.composition import differences, of_ranges
+from rewrites.compiler.composition.differences import Ledger, Sides, Unbounded, difference
+
+Exact = dict[tuple[int, ...], Fraction]
+Attributes = dict[str, Any]
+FLOAT32 = 2.0**-23
+
+
+def exactly(array: np.ndarray) -> Exact:
+    return {at: Fraction(float(array[at])) for at in np.ndindex(array.shape)}
+
+
+def window(a: Attributes, at: Sequence[int], shape: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """The positions of a window that lie in the image."""
+    for tap in itertools.product(*map(range, a["kernel"])):
+        spots = [
+            i * s + k * d - p
+            for i, s, k, d, (p, _) in zip(at[2:], a["strides"], tap, a["dilations"], a["pads"], strict=True)
+        ]
+        if all(0 <= p < extent for p, extent in zip(spots, shape[2:], strict=True)):
+            yield (*at[:2], *spots)
+
+
+def fibres(a: Attributes, at: Sequence[int], shape: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """The positions along axes."""
+    for inner in itertools.product(*(range(shape[axis]) for axis in a["axes"])):
+        rest, along = iter(at), dict(zip(a["axes"], inner, strict=True))
+        yield tuple(along[j] if j in along else next(rest) for j in range(len(shape)))
+
+
+def pooled(of: Callable[[list[Fraction], Attributes], Fraction], members: Any) -> Callable[..., Exact]:
+    def meaning(result: Sequence[int], shapes: Any, a: Attributes, x: Exact) -> Exact:
+        return {at: of([x[p] for p in members(a, at, shapes[0])], a) for at in np.ndindex(*result)}
+
+    return meaning
+
+
+def average(values: list[Fraction], a: Attributes) -> Fraction:
+    return sum(values, Fraction(0)) / (int(np.prod(a["kernel"])) if a["count_include_pad"] else len(values))
+
+
+def each(of: Callable[..., Fraction]) -> Callable[..., Exact]:
+    return lambda result, shapes, a, *xs: {at: of(*(x[at] for x in xs)) for at in np.ndindex(*result)}
+
+
+def cumulated(result: Any, shapes: Any, a: Attributes, x: Exact) -> Exact:
+    axis = a["axis"]
+
+    def before(at: tuple[int, ...]) -> Iterator[Fraction]:
+        return (x[(*at[:axis], k, *at[axis + 1 :])] for k in range(at[axis] + 1))
+
+    return {at: sum(before(at), Fraction(0)) for at in np.ndindex(*result)}
+
+
+def matrices(result: Any, shapes: Any, a: Attributes, x: Exact, y: Exact) -> Exact:
+    terms = range(shapes[0][-1])
+    return {(i, j): sum((x[i, k] * y[k, j] for k in terms), Fraction(0)) for i, j in np.ndindex(*result)}
+
+
+def convolved(result: Any, shapes: Any, a: Attributes, x: Exact, w: Exact) -> Exact:
+    (_, channels, *kernel), per = shapes[1], shapes[1][0] // a["groups"]
+    made: Exact = {}
+    for n, o, *at in np.ndindex(*result):
+        total = Fraction(0)
+        for c, *tap in np.ndindex(channels, *kernel):
+            one = {**a, "kernel": [1] * len(kernel), "pads": [
+                (p - k * d, 0) for k, d, (p, _) in zip(tap, a["dilations"], a["pads"], strict=True)
+            ]}  # fmt: skip
+            for spot in window(one, (n, o // per * channels + c, *at), shapes[0]):
+                total += x[spot] * w[(o, c, *tap)]
+        made[n, o, *at] = total
+    return made
+
+
+def moved(index: Callable[[np.ndarray, Attributes], np.ndarray]) -> Callable[..., Exact]:
+    """Elements that go where NumPy puts their numbers; -1 is a zero."""
+
+    def meaning(result: Any, shapes: Any, a: Attributes, x: Exact) -> Exact:
+        sources = index(np.arange(int(np.prod(shapes[0]))).reshape(shapes[0]), a)
+        flat = list(x.values())
+        return {at: flat[sources[at]] if sources[at] >= 0 else Fraction(0) for at in np.ndindex(*result)}
+
+    return meaning
+
+
+def patched(numbers: np.ndarray, a: Attributes) -> np.ndarray:
+    assert set(a["dilations"]) == {1} == set(a["strides"])
+    filled = np.pad(numbers, [(0, 0), (0, 0), *a["pads"]], constant_values=-1)
+    views = np.lib.stride_tricks.sliding_window_view(filled, a["kernel"], axis=(2, 3))
+    return np.transpose(views, (0, 1, 4, 5, 2, 3))
+
+
+@dataclass
+class Case:
+    operator: str
+    shapes: list[tuple[int, ...]]
+    attributes: Attributes
+    meaning: Callable[..., Exact]
+    fixed: tuple[int, ...] = ()  # operands that are constants
+
+
+def windows(kernel: Sequence[int], pads: Sequence[tuple[int, int]], **more: Any) -> Attributes:
+    ones = (1,) * len(kernel)
+    return {"strides": ones, "dilations": ones, "kernel": tuple(kernel), "pads": tuple(pads), **more}
+
+
+CONV = {name: v for name, v in windows((3, 2), [(1, 1), (1, 0)], groups=2).items() if name != "kernel"}
+LARGEST, LEAST = pooled(lambda v, a: max(v), fibres), pooled(lambda v, a: min(v), fibres)
+TOTAL = pooled(lambda v, a: sum(v, Fraction(0)), fibres)
+MEAN = pooled(lambda v, a: sum(v, Fraction(0)) / len(v), fibres)
+OVERLAP = [((1, 3), [(0, 0), (1, 1)]), ((3, 3), [(1, 1), (1, 1)]), ((2, 1), [(0, 1), (0, 0)])]
+CASES = [
+    *(
+        Case("max_pool", [(1, 2, 3, 5)], windows(k, p), pooled(lambda v, a: max(v), window))
+        for k, p in OVERLAP
+    ),
+    *(
+        Case("avg_pool", [(1, 1, 4, 5)], windows(k, p, count_include_pad=c), pooled(average, window))
+        for (k, p), c in itertools.product([*OVERLAP, ((4, 5), [(3, 3), (4, 4)])], (False, True))
+    ),
+    *(Case("reduce_max", [shape], {"axes": axes}, LARGEST) for shape, axes in (((3, 4), (1,)), ((1, 1), (0, 1)))),
+    *(Case("reduce_min", [shape], {"axes": axes}, LEAST) for shape, axes in (((3, 4), (0,)), ((1, 3), (0,)))),
+    *(
+        Case("reduce_sum", [shape], {"axes": axes}, TOTAL)
+        for shape, axes in (((64, 3), (0,)), ((0, 3), (0,)), ((3, 0), (0,)))
+    ),
+    *(Case("mean", [shape], {"axes": axes}, MEAN) for shape, axes in (((64, 3), (0,)), ((1, 1), (0, 1)))),
+    Case("cumsum", [(2, 40)], {"axis": 1}, cumulated),
+    Case("add", [(3, 4)] * 2, {}, each(lambda x, y: x + y)),
+    Case("sub", [(3, 4)] * 2, {}, each(lambda x, y: x - y)),
+    Case("relu", [(3, 4)], {}, each(lambda x: max(x, Fraction(0)))),
+    Case("neg", [(3, 4)], {}, each(lambda x: -x)),
+    Case("abs", [(3, 4)], {}, each(abs)),
+    Case("maximum", [(3, 4)] * 2, {}, each(max)),
+    Case("minimum", [(1, 1)] * 2, {}, each(min)),
+    Case("clamp", [(3, 4)] * 3, {}, each(lambda x, low, high: min(max(x, low), high))),
+    Case("mul", [(3, 4)] * 2, {}, each(lambda x, y: x * y), (1,)),
+    Case("matmul", [(2, 9), (9, 3)], {}, matrices, (1,)),
+    Case("matmul", [(2, 9), (9, 3)], {}, matrices, (0,)),
+    Case("matmul", [(2, 0), (0, 3)], {}, matrices, (1,)),
+    Case("conv", [(1, 2, 3, 4), (2, 1, 3, 2)], CONV, convolved, (1,)),
+    Case("patches", [(1, 2, 3, 4)], windows((3, 2), [(1, 1), (1, 0)]), moved(patched)),
+    Case("broadcast", [(3,)], {"shape": (2, 3), "axes": (1,)}, moved(lambda n, a: np.broadcast_to(n, (2, 3)))),
+    Case("reshape", [(2, 3)], {"shape": (3, 2)}, moved(lambda n, a: n.reshape(3, 2))),
+    Case("transpose", [(3, 3)], {"permutation": (1, 0)}, moved(lambda n, a: n.T)),
+    Case("slice", [(1, 5)], {"start": (0, 1), "stop": (1, 5), "stride": (1, 2)}, moved(lambda n, a: n[:, 1:5:2])),
+    Case("reverse", [(2, 3)], {"axes": (0,)}, moved(lambda n, a: n[::-1])),
+    Case("concat", [(2, 3)], {"axis": 0}, moved(lambda n, a: n)),
+]  # fmt: skip
+
+
+def name_of(case: Case) -> str:
+    return f"{case.operator} {case.shapes[0]} {case.attributes.get('kernel', '')}"
+
+
+def made(case: Case) -> tuple[Node, list[TensorType]]:
+    builder = Builder()
+    types = [TensorType("float32", shape) for shape in case.shapes]
+    operands = [builder.input(f"x{i}", t) for i, t in enumerate(types)]
+    return builder.node(builder.add(case.operator, *operands, **case.attributes)), types
+
+
+def drawn(case: Case, seed: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """References of few values, so that many are equal, or of many; what the run has is off by up to their errors."""
+    draw = np.random.default_rng(seed)
+    few = seed % 2 == 0
+    scale = draw.choice([1e-22, 1.0, 1e6])
+    references = [(np.round(draw.normal(size=s) * 2) / 2 if few else draw.normal(size=s)) * scale for s in case.shapes]
+    references = [r.astype(np.float32) for r in references]
+    errors = [
+        scale * draw.choice([0.0, 0.25, 1.0], size=s) * (place not in case.fixed) for place, s in enumerate(case.shapes)
+    ]
+    signs = [draw.choice([-1, 1], size=s) for s in case.shapes]
+    actual = [(r + e * s).astype(np.float32) for r, e, s in zip(references, errors, signs, strict=True)]
+    return references, actual
+
+
+def exceeded_in_ranges(case: Case, seed: int) -> bool:
+    node, types = made(case)
+    references, actual = drawn(case, seed)
+    known = []
+    for place, (r, a) in enumerate(zip(references, actual, strict=True)):
+        error = np.abs(a.astype(np.float64) - r)
+        constant = r.astype(np.float64) if place in case.fixed else None
+        known.append(of_ranges._Known(error, np.abs(a).astype(np.float64), constant))
+    bound = of_ranges._passed(node, types, known, FLOAT32).error * of_ranges.UPWARD
+    given = exactly(run_node(node, actual))
+    expected = case.meaning(node.type.shape, case.shapes, case.attributes, *map(exactly, references))
+    return any(abs(given[at] - expected[at]) > Fraction(float(bound[at])) for at in given)
+
+
+def exceeded_of_run(case: Case, seed: int) -> bool:
+    """Weighted differences of results against those of operands, both exact, and what the ledger has."""
+    node, types = made(case)
+    references, actual = drawn(case, seed)
+    sides = Sides(node, types, [a.astype(np.float64) for a in actual], [r.astype(np.float64) for r in references])
+    weights = np.random.default_rng(seed).integers(-8, 9, (1, *node.type.shape)).astype(np.float64)
+    ledger = Ledger.of(1)
+    pulled = difference(sides).pull(weights, ledger)
+    a, r = map(list, (map(exactly, actual), map(exactly, references)))
+    after, before = (case.meaning(node.type.shape, case.shapes, case.attributes, *of) for of in (a, r))
+    off = sum((Fraction(float(weights[(0, *at)])) * (after[at] - before[at]) for at in after), Fraction(0))
+    off -= Fraction(float(ledger.known[0]))
+    for part, x, y in zip(pulled, a, r, strict=True):
+        if part is not None:
+            off -= sum((Fraction(float(part[(0, *at)])) * (x[at] - y[at]) for at in x), Fraction(0))
+    return abs(off) > Fraction(float(ledger.slack[0]))
+
+
+@pytest.mark.parametrize("case", CASES, ids=name_of)
+def test_no_error_is_beyond_the_bounds(case: Case) -> None:
+    for seed in range(6):
+        assert not exceeded_in_ranges(case, seed), "in ranges"
+        assert not exceeded_of_run(case, seed), "on a run"
+
+
+def test_every_operator_has_one_rule_or_none_on_purpose() -> None:
+    ours = {name: o.kind for name, o in OPERATORS.items() if "." not in name}
+    host = {name for name, kind in ours.items() if kind == "host"}
+    choices = {"arg_max", "arg_min"}
+    tensor = {name for name, kind in ours.items() if kind == "tensor"}
+    assert differences._RULES.keys() == tensor - choices
+    curved = {
+        *[
+            "exp",
+            "log",
+            "sqrt",
+            "sinh",
+            "cosh",
+            "asinh",
+            "acosh",
+            "atanh",
+            "sin",
+            "cos",
+            "tan",
+            "asin",
+            "acos",
+            "atan",
+            "erf",
+            "reciprocal",
+            "div",
+            "pow",
+        ],
+        *[
+            "softplus",
+            "softsign",
+            "mish",
+            "elu",
+            "selu",
+            "celu",
+            "gelu",
+            "swish",
+            "hard_sigmoid",
+            "hard_swish",
+            "leaky_relu",
+            "prelu",
+        ],
+    }
+    jumps = {
+        *[
+            "floor",
+            "ceil",
+            "round",
+            "sign",
+            "shrink",
+            "thresholded_relu",
+            "remainder",
+            "float_floor_remainder",
+            "where",
+            "cast",
+        ]
+    }
+    words = {
+        *["is_nan", "is_inf", "not", "bit_not", "equal", "less", "less_equal", "and", "or", "xor", "same_truth"],
+        *["bit_and", "bit_or", "bit_xor", "shift_left", "shift_right", "quotient", "floor_remainder"],
+    }
+    unbounded = curved | jumps | words | choices | host
+    computed = {name for name, kind in ours.items() if kind != "composite"}
+    assert not unbounded & of_ranges._RULES.keys()
+    assert of_ranges._RULES.keys() | unbounded == computed, "a new operator gets a rule, or stands here"
+    tested = {case.operator for case in CASES} | {"pad", "gather", "gather_elements", "sigmoid", "tanh"}
+    assert of_ranges._RULES.keys() == tested
+
+
+def on_sigmoid(then: Callable[[Builder, int], int], shape: tuple[int, ...]) -> Graph:
+    builder = Builder()
+    return builder.graph({"y": then(builder, builder.add("sigmoid", builder.input("x", TensorType("float32", shape))))})
+
+
+def test_roundings_of_overlapping_windows_are_counted_by_window() -> None:
+    """63 x 63 equal elements, summed up in float32 with every rounding in one direction."""
+    a = windows((63, 63), [(31, 31), (31, 31)], count_include_pad=False)
+    graph = on_sigmoid(lambda b, y: b.add("avg_pool", y, **a), (1, 1, 64, 64))
+    (bound,) = of_ranges.in_ranges(graph, {}, {})
+    worst = 0.0
+    for value in (0.1, 0.7, 0.93):
+        given = np.full((1, 1, 64, 64), value, np.float32)
+        result = run_node(graph.nodes[graph.outputs["y"]], [given])
+        worst = max(worst, float(np.abs(result.astype(np.float64) - given[0, 0, 0, 0]).max()))
+    assert bound.bound is not None and 1e-6 < worst <= bound.bound
+
+
+def scaled(by: float, times: int) -> Graph:
+    def then(builder: Builder, y: int) -> int:
+        for _ in range(times):
+            y = builder.add("mul", y, builder.constant(np.full((4,), by, np.float32)))
+        return y
+
+    return on_sigmoid(then, (4,))
+
+
+def test_products_below_the_normal_numbers_are_off_by_the_least_number() -> None:
+    (bound,) = of_ranges.in_ranges(scaled(1e-30, 2), {}, {})
+    assert bound.bound is not None and bound.bound >= 1e-60
+
+
+def test_what_leaves_float32_has_no_bound() -> None:
+    (bound,) = of_ranges.in_ranges(scaled(1e30, 2), {}, {})
+    assert bound.bound is None and bound.reason.endswith("mul may leave the range of float32 on the host")
+
+
+@pytest.mark.parametrize("operator", ["reduce_max", "reduce_min"])
+def test_extrema_of_nothing_have_no_bound(operator: str) -> None:
+    def then(builder: Builder, y: int) -> int:
+        nothing = builder.add("slice", y, start=(0,), stop=(0,), stride=(1,))
+        return builder.add(
+            "add", builder.add(operator, nothing, axes=(0,)), builder.constant(np.float32(1).reshape(()))
+        )
+
+    (bound,) = of_ranges.in_ranges(on_sigmoid(then, (4,)), {}, {})
+    assert bound.bound is None and bound.reason.endswith(f"{operator} has elements of which no finite error is known")
+
+
+def test_other_floats_than_those_whose_rounding_is_known_have_no_bound() -> None:
+    case = Case("add", [(2,)] * 2, {}, each(lambda x, y: x + y))
+    node, types = made(case)
+    half = Node(node.operator, node.operands, node.attributes, TensorType("float16", (2,)))
+    known = of_ranges._Known(np.zeros(2), np.ones(2))
+    with pytest.raises(Unbounded, match="no rule says how the host rounds add of float16"):
+        of_ranges._passed(half, types, [known, known], FLOAT32)
