@@ -40,6 +40,11 @@ ADVICE: tuple[tuple[str, str], ...] = (
         "both sides must apply the same functions in the same order: state a lemma for functions that differ, leave "
         "functions out of abstract whose bodies matter, or use --method hash for sums in another order",
     ),
+    (
+        r"\(coordinates\) needs the answer",
+        "correct `cell`, whose coordinates must reach every element of the output: their extents must multiply to its "
+        "rows and columns, and rows and columns must have the coordinates as digits, the last one the least",
+    ),
     (r"\(no overflow\) needs the answer|may leave its|divides by what may be 0", _BOUND),
     (
         r"\(health\) needs the answer",

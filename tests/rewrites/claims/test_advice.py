@@ -51,6 +51,7 @@ def test_every_reason_has_advice(message: str) -> None:
 
 
 REASONS = {
+    "obligation 'as many columns' (coordinates) needs the answer unsat; z3: sat": "correct `cell`, whose",
     "obligation 'f is g' (lemmas) needs the answer unsat; z3: sat": "correct the lemma",
     "obligation 'n' (values) needs the answer unsat; z3: unsat, cvc5: sat": "state a lemma",
     "obligation 'n' (values) needs the answer unsat; z3: unsat, cvc5: unknown timeout": "give solvers more time",
