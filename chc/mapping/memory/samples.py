@@ -358,6 +358,8 @@ def candidates(
     terms += [p * e + c for p, _ in pairs for c, e in zip(atoms, extents, strict=True)]
     terms += [a + 1 for a in atoms]  # a peeled loop, which begins at 1
     terms += [a - b for a in atoms for b in atoms if a is not b]  # a loop that begins at a counter
+    if write is not None:  # a loop from the last to the first
+        terms += [last - a for last in limits for a in atoms]
     terms = list(dict.fromkeys(terms))[:MOST_CANDIDATES]
     table: dict[tuple[int, ...], Expr] = {}
     for term, values in zip(terms, zip(*samples.evaluate(terms), strict=True), strict=True):

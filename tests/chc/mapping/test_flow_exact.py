@@ -473,6 +473,23 @@ def test_a_choice_between_data_is_no_table() -> None:
     assert not requires
 
 
+def test_rows_from_the_last_to_the_first() -> None:
+    def reversed_rows(right: bool) -> Body:
+        def body(k: Kernel, s: States) -> None:
+            with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
+                row = s["n"] - 1 - i
+                word = k.load("word", s["src"], (row if right else i) * s["m"] + j)
+                k.store(s["dst"], row * s["m"] + j, word)
+
+        return body
+
+    right, wrong = (flow(mapping(reversed_rows(r))) for r in (True, False))
+    assert not differs(right, {"n": 3, "m": 2}) and differs(wrong, {"n": 3, "m": 2})
+    verdict = proved(right)
+    assert verdict.status is Status.PROVED, verdict.reason
+    assert proved(wrong).status is not Status.PROVED
+
+
 def one_name(name: str) -> Body:
     """dst[i, j] = a fold over n elements src[x mod 16]; its counter may have the name of the storing loop's."""
 
