@@ -103,7 +103,7 @@ def offload(
         explanations,
         used,
         rules.missing,
-        left_on_host(result, backends, rules.missing, settings),
+        left_on_host(result, backends, rules.missing, settings, network.egraph),
         weakest,
         extraction.costs,
         extraction.optimal,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
-from ir_semantics.graph.ir import Graph, Node
+from ir_semantics.graph.ir import Graph, Named, Node
 from ir_semantics.graph.types import TensorType
 from rewrites.compiler.codegen import accelerator_operator
+from rewrites.egraph import EGraph, Symbol
 
 from .backend import Backend
 from .costs import moves_data, reduction_steps
@@ -29,18 +30,23 @@ class LeftOnHost:
 
 
 def left_on_host(
-    graph: Graph, backends: Sequence[Backend], missing: Mapping[str, str], settings: Settings
+    graph: Graph,
+    backends: Sequence[Backend],
+    missing: Mapping[str, str],
+    settings: Settings,
+    egraph: EGraph,
 ) -> tuple[LeftOnHost, ...]:
     """The nodes of a compiled graph that no accelerator executes, by operator and reason; most work first.
 
-    ``missing`` are claims whose rules could not be used, with reasons.
+    ``missing`` are claims whose rules could not be used, with reasons, and ``egraph`` has the graphs that
+    were found.
     """
     counts: dict[tuple[str, str], tuple[int, int]] = {}
     for node in graph.nodes:
         if node.operator in ("input", "constant") or accelerator_operator(node.operator) is not None:
             continue
         types = tuple(graph.nodes[o].type for o in node.operands)
-        key = node.operator, _reason(node, types, backends, missing, settings)
+        key = node.operator, _reason(node, types, backends, missing, settings, egraph)
         number, steps = counts.get(key, (0, 0))
         counts[key] = number + 1, steps + reduction_steps(node.operator, types, node.attributes, node.type)
     left = [LeftOnHost(operator, reason, n, steps) for (operator, reason), (n, steps) in counts.items()]
@@ -53,6 +59,7 @@ def _reason(
     backends: Sequence[Backend],
     missing: Mapping[str, str],
     settings: Settings,
+    egraph: EGraph,
 ) -> str:
     if moves_data(node.operator, tuple(types), node.attributes):
         return MOVEMENT_REASON
@@ -78,6 +85,24 @@ def _reason(
             return f"{operator.name}: {refused}"
     mappings = {m.name for b in backends for o in b.operators for m in o.mappings}
     rules = [f"{name}: {reason}" for name, reason in missing.items() if name not in mappings]
+    if rules and not {operator.name for operator, _ in fitting}.isdisjoint(_found(node, egraph)):
+        return f"{takers[0].otherwise}; further rules have no live certificate ({rules[0]})"
     if rules:
         return f"rules that may have led to an accelerator have no live certificate ({rules[0]})"
     return takers[0].otherwise if settings.flexible else "exact matching found no operator of an accelerator in it"
+
+
+def _found(node: Node, egraph: EGraph) -> set[str]:
+    """The accelerator operators that were found to compute such a node, but for data movement behind them."""
+    symbol = Symbol(node.operator, node.attributes, node.type)
+    waiting = [c for c in egraph.classes() if any(n.symbol == symbol for n in egraph.nodes(c))]
+    seen, found = set(waiting), set[str]()
+    while waiting:
+        for way in egraph.nodes(waiting.pop()):
+            if accelerator_operator(way.symbol.operator) is not None:
+                found.add(way.symbol.operator)
+            types = tuple(cast(TensorType, egraph.type_of(c)) for c in way.classes)
+            if moves_data(way.symbol.operator, types, cast(Named, way.symbol.attributes)):
+                waiting += [c for c in way.classes if c not in seen]
+                seen.update(way.classes)
+    return found

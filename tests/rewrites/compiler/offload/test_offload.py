@@ -325,6 +325,16 @@ def test_what_stays_on_the_host_has_a_reason() -> None:
         "(1-x-1-convolution-as-pixels-times-filters: there is no certificate)",
     }
     b = Builder()
+    x = b.input("x", TensorType("float32", (1, 1, 8, 20)))
+    window = {"kernel": (2, 1), "strides": (2, 1), "pads": ((0, 0), (0, 0)), "dilations": (1, 1)}
+    pool = b.graph({"y": b.add("max_pool", x, **window)})
+    other = gate("joint-flexasr-max-pool-x4-flexasr-float-maxpool-x4")
+    assert reasons(offload(pool, other, find_backends(["flexasr"])))["max_pool"].startswith(
+        "FlexASR pools pairs of rows: the host would bring windows into rows, and move more than it compares; "
+        "further rules have no live certificate ("
+    )
+    assert "max_pool" not in reasons(offload(pool, other, find_backends(["flexasr"]), Settings(costs="movement")))
+    b = Builder()
     double = b.add("matmul", b.input("x", TensorType("float64", (2, 3))), b.constant(np.ones((3, 2))))
     assert reasons(offload(b.graph({"y": double}), ALL, find_backends(["vta"]))) == {
         "matmul": "its elements are float64, and accelerator operators are float32"
