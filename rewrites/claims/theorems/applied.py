@@ -17,13 +17,11 @@ from rewrites.bounds.elementwise import (
     Given,
     Reals,
     bound_elements,
-    bound_ranges,
     bound_whole,
     ranges_of,
 )
 
 from .flexasr import ATTENTION, LAYER_NORM, LINEAR, POOLINGS, STEPS
-from .machines import CONVOLUTIONS
 from .recurrence import over_time, steady
 
 
@@ -90,18 +88,6 @@ def attention(keys: Quantised, query: Quantised, weight_bias: int, output_bias: 
     """Attention of one query [F] to keys [T, F]."""
     biases = {"b_k": keys.bias, "b_q": query.bias, "b_p": weight_bias, "b_y": output_bias}
     return Applied(ATTENTION, "f", {"k[t,f]": ("tf", keys.values), "q[f]": ("f", query.values)}, biases)
-
-
-def convolution(x: Reals, w: Reals, magnitude: Reals, weight_bits: int) -> tuple[Reals, Bound]:
-    """Bounds of elements, and of all, of HLSCNN's convolution without bias of x [..., C, H, W] and w [F, C, K, L].
-
-    ``magnitude`` are the sums of magnitudes of the results' products, which no partial sum exceeds.
-    """
-    taps = w.shape[2] * w.shape[3] * -(-w.shape[1] // 8)
-    ranges = {"n": taps, "x": float(np.abs(x).max(initial=0.0)), "w": float(np.abs(w).max(initial=0.0))}
-    operator = CONVOLUTIONS[weight_bits]
-    whole = operator.bound({**ranges, "M": float(magnitude.max(initial=0.0))})
-    return bound_ranges(operator, {**ranges, "M": magnitude}), whole
 
 
 GATES: Mapping[str, tuple[str, ...]] = {"rnn": ("h",), "gru": ("r", "z", "n"), "lstm": ("i", "f", "g", "o")}

@@ -125,7 +125,8 @@ class Bounds:
     ``on_quantised`` bounds it for the exact operator on the quantised operands, ``on_given`` for the exact operator on
     the operands as given (which adds what rounding the operands may do); None where there is no bound, and ``reason``
     says why.  ``theorem`` is the operator of :mod:`rewrites.bounds` whose theorem says ``on_quantised``; without one
-    it is declared, as ``on_given`` always is.  ``elements`` has what the theorem says of each element, if that is less.
+    it is declared, as ``on_given`` always is.  ``elements`` has what the theorem says of each element, if that is less;
+    ``declared`` says what this rests on beside the theorem.
     """
 
     on_quantised: float | None
@@ -133,6 +134,7 @@ class Bounds:
     reason: str = ""
     theorem: str = ""
     elements: Reals | None = None
+    declared: str = ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -142,6 +142,8 @@ class RunBound:
                 raise Unbounded(f"{node.operator} has no bound: {bounds.reason}")
             if not bounds.theorem:
                 self.declared[f"the bound of {node.operator}"] = None
+            if bounds.declared:
+                self.declared[bounds.declared] = None
         types = [self.graph.nodes[i].type for i in node.operands]
         reference = [self.steps[i].difference.reference for i in node.operands]
         fixed = [self.graph.nodes[i].operator == "constant" for i in node.operands]

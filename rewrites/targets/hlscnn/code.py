@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -23,7 +24,7 @@ from ila_lang.mapping import SizeError
 from ir_semantics import reference
 from ir_semantics.graph import Node, TensorType
 from ir_semantics.graph.ir import integer_of
-from rewrites.claims.theorems import applied
+from rewrites.claims.theorems.convolution import DECLARED, convolution
 from rewrites.claims.theorems.machines import CONVOLUTIONS as BOUNDS
 from rewrites.compiler.codegen.bounding import bounds_of, linear_change
 from rewrites.compiler.codegen.formats import check_scale, greatest, power_above, range_of, unscale
@@ -71,8 +72,7 @@ class Convolution(Implementation):
         """
         (images, channels, height, width), (filters, _, *kernel) = types[0].shape, types[1].shape
         require_elements(node, "HLSCNN", images, filters, channels)
-        strides = tuple(integer_of(dict(node.attributes), name) for name in ("stride_h", "stride_w"))
-        shape = Shape(filters, channels, height, width, (kernel[0], kernel[1]), (strides[0], strides[1]))
+        shape = Shape(filters, channels, height, width, (kernel[0], kernel[1]), _strides(node))
         try:
             widths = sorted(BY_WEIGHT_BITS) if weight_bits is None else [weight_bits]
             *_, tiling = (tile(CONVOLUTIONS[bits].mapping, shape) for bits in reversed(widths))
@@ -180,15 +180,15 @@ class Convolution(Implementation):
         return 0
 
     def bounds(self, executed: Executed) -> Bounds:
-        """The bound of the convolution, plus what rounding x and w may change.
+        """The bound of the convolution, plus what rounding x and w may change; of each element at the run's roundings.
 
         Sums of magnitudes of products are exact in float64: multiples of 2^-21 below 2^26.
         """
         q = self.quantisation
         x, w = unscale(executed.quantised["x"], -q["scale_x"]), unscale(executed.quantised["w"], -q["scale_w"])
         magnitude = _convolve(self.node, np.abs(x), np.abs(w))
-        elements, bound = applied.convolution(x, w, magnitude, q["weight_bits"])
-        return bounds_of(bound, linear_change(executed), self._scale, np.broadcast_to(elements, magnitude.shape))
+        elements, bound = convolution(x, w, magnitude, _strides(self.node), q["weight_bits"])
+        return replace(bounds_of(bound, linear_change(executed), self._scale, elements), declared=DECLARED)
 
     def bounds_in(self, ranges: Ranges) -> Bounds:
         """The theorem at these ranges, with the filters that are constants."""
@@ -223,6 +223,10 @@ def _least(magnitude: float, largest: float) -> int:
     return scale - 1 if magnitude <= math.ldexp(largest, scale - 1) else scale
 
 
+def _strides(node: Node) -> tuple[int, int]:
+    down, right = (integer_of(dict(node.attributes), name) for name in ("stride_h", "stride_w"))
+    return down, right
+
+
 def _convolve(node: Node, x: Reals, w: Reals) -> Reals:
-    strides = tuple(integer_of(dict(node.attributes), name) for name in ("stride_h", "stride_w"))
-    return reference.conv2d(x, w, stride=(strides[0], strides[1]))
+    return reference.conv2d(x, w, stride=_strides(node))

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from ir_semantics.graph import run
 from ir_semantics.graph.build import expansion
+from rewrites.claims.theorems import convolution
 from rewrites.claims.theorems.operators import OPERATORS
 from rewrites.compiler.codegen import Options
 from rewrites.targets.flexasr.code.pools import POOLS
@@ -229,3 +230,52 @@ def test_no_bound_is_stated_where_rows_hardly_vary() -> None:
     bounds = implementation.bounds(implementation.run(c.operands, DEVICES))
     assert (bounds.on_quantised, bounds.on_given) == (None, None)
     assert bounds.reason == "a row's variance is so small that the inverse root may wrap"
+
+
+LAYERS = {
+    "two blocks": ((1, 9, 4, 4), (8, 9, 2, 2), (1, 1)),
+    "many taps": ((2, 20, 7, 6), (10, 20, 3, 2), (2, 1)),
+    "one tap": ((1, 3, 3, 5), (4, 3, 1, 1), (1, 2)),
+}
+
+
+def _layer(name: str, bits: int, seed: int) -> tuple[Any, Any]:
+    """Errors of a convolution's elements on the simulator, and their bounds; nothing is saturated."""
+    x, w, (down, right) = LAYERS[name]
+    arrays, options = (normal(seed, *x), normal(seed + 1, *w, scale=0.2)), Options(chosen={"weight_bits": bits})
+    c = case("hlscnn.conv2d", arrays, options, stride_h=down, stride_w=right)
+    implementation = c.implementation()
+    executed = implementation.run(c.operands, DEVICES)
+    bounds = implementation.bounds(executed)
+    assert not executed.saturated
+    assert bounds.elements is not None
+    assert bounds.on_quantised is not None
+    assert bounds.elements.max() <= bounds.on_quantised
+    assert bounds.declared == "which roundings an element of hlscnn.conv2d has"
+    quantised = [executed.quantised[n] for n in implementation.operands]
+    return np.abs(executed.value - exact(c, quantised)), bounds.elements
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+@pytest.mark.parametrize("name", LAYERS)
+def test_roundings_of_taps_are_those_of_the_run(name: str, bits: int) -> None:
+    runs = [_layer(name, bits, seed) for seed in range(0, 20, 2)]
+    errors, bounds = (np.concatenate([each[i].reshape(-1) for each in runs]) for i in (0, 1))
+    assert (errors <= bounds).all()
+    assert (errors > bounds / 2).any()  # half of it is no bound
+    if bits == 8:
+        assert np.array_equal(errors, bounds)  # products are exact: the roundings are known
+    else:
+        assert np.median(errors) > np.median(bounds) / 4
+
+
+def test_products_that_are_rounded_otherwise_leave_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(convolution, "LANES", 4)  # as if sums of four products were rounded
+    errors, bounds = _layer("many taps", 8, 0)
+    assert (errors > bounds).any()
+
+
+def test_products_of_wide_weights_are_known_as_far_as_the_theorem_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(convolution, "_error_of_a_sum", lambda operator: 0.0)  # as if they were exact
+    runs = [_layer("many taps", 16, seed) for seed in range(0, 8, 2)]
+    assert any((errors > bounds).any() for errors, bounds in runs)
