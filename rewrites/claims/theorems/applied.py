@@ -11,15 +11,7 @@ import numpy as np
 from accel_models.flexasr.layout import LANES
 from accel_models.flexasr.quantise import Quantised
 from rewrites.bounds.derivations.calculus import Bound, Operator
-from rewrites.bounds.elementwise import (
-    FLOAT_ERROR,
-    Bounded,
-    Given,
-    Reals,
-    bound_elements,
-    bound_whole,
-    ranges_of,
-)
+from rewrites.bounds.elementwise import FLOAT_ERROR, Bounded, Given, Reals, bound_elements, bound_whole, ranges_of
 
 from .flexasr import ATTENTION, LAYER_NORM, LINEAR, POOLINGS, STEPS
 from .recurrence import over_time, steady

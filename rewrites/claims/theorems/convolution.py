@@ -8,8 +8,8 @@ lemma 'HLSCNN requantise' says
 
 which one word meets: floor(sum + 1/2).  It grows with the sum, so that the least and the most that a rounding adds
 follow from the ends of the sum's interval.  By the lemmas 'HLSCNN total' and 'HLSCNN store' nothing is lost
-afterwards, so that these are added up with their signs.  Where the theorem's conditions fail, a word may wrap, and there
-is no bound.
+afterwards, so that these are added up with their signs.  Where the theorem's conditions fail, a word may wrap, and
+there is no bound.
 
 Which products make a tap (:func:`_taps`) is written by hand.
 """
@@ -68,7 +68,7 @@ def _taps(x: Reals, w: Reals, stride: tuple[int, int], shape: tuple[int, ...]) -
                 for at, step, count in zip((i, j), stride, (rows, columns), strict=True)
             )
             part = x[:, first : first + LANES, down, right]
-            yield w[:, first : first + LANES, i, j] @ part.reshape(*part.shape[:2], -1)
+            yield np.ascontiguousarray(w[:, first : first + LANES, i, j]) @ part.reshape(*part.shape[:2], -1)
 
 
 def _roundings(taps: Iterator[Reals], within: float) -> Reals:
