@@ -12,7 +12,7 @@ from accel_models.hlscnn.quantise import activation_format, result_format, weigh
 from ir_semantics import reference
 from rewrites.campaigns.definition import Arrays, Campaign, Example, Outcome, bounded_outcome
 from rewrites.campaigns.distributions import HEAVY, NORMAL, UNIFORM, draw_real
-from rewrites.claims.theorems import applied
+from rewrites.claims.theorems.convolution import at_worst
 from rewrites.claims.theorems.machines import CONVOLUTIONS
 from rewrites.mappings.hlscnn.operations import conv2d
 
@@ -60,7 +60,7 @@ def _campaign(name: str, weight_bits: int) -> Campaign:
         result, ideal, q_x, q_w = _convolve(x, w, stride, options)
         steps = (stride, stride)
         magnitude = reference.conv2d(np.abs(q_x)[None], np.abs(q_w), stride=steps)[0]  # of every partial sum at most
-        bound, limit = applied.convolution(q_x, q_w, magnitude, weight_bits)
+        bound, limit = at_worst(q_x, q_w, magnitude, weight_bits)
         whole = reference.conv2d(x[None], w, stride=steps)[0]
         return bounded_outcome(whole, result, ideal, bound, limit.value)
 

@@ -33,18 +33,28 @@ DECLARED: Final = "which roundings an element of hlscnn.conv2d has"
 """What bounds of elements rest on beside the theorem."""
 
 
-def convolution(x: Reals, w: Reals, magnitude: Reals, stride: tuple[int, int], weight_bits: int) -> tuple[Reals, Bound]:
-    """Bounds of elements, and of all, of the convolution without bias of x [N, C, H, W] and w [F, C, K, L].
+def at_worst(x: Reals, w: Reals, magnitude: Reals, weight_bits: int) -> tuple[Reals, Bound]:
+    """The theorem for elements, and for all, of the convolution without bias of x [..., C, H, W] and w [F, C, K, L].
 
-    Operands are numbers of the accelerator's formats.  ``magnitude`` [N, F, rows, columns] are the sums of magnitudes
-    of the results' products, which no partial sum exceeds.  Bounds of elements are infinite where a condition fails.
+    ``magnitude`` are the sums of magnitudes of the results' products, which no partial sum exceeds.  Bounds of elements
+    are infinite where a condition fails.
     """
-    operator, unit = CONVOLUTIONS[weight_bits], result_format(BY_WEIGHT_BITS[weight_bits]).step
+    operator = CONVOLUTIONS[weight_bits]
     taps = w.shape[2] * w.shape[3] * -(-w.shape[1] // LANES)
     ranges = {"n": taps, "x": float(np.abs(x).max(initial=0.0)), "w": float(np.abs(w).max(initial=0.0))}
     whole = operator.bound({**ranges, "M": float(magnitude.max(initial=0.0))})
-    stated = np.broadcast_to(bound_ranges(operator, {**ranges, "M": magnitude}), magnitude.shape)
-    known = unit * _roundings(_taps(x / unit, w, stride, magnitude.shape), _error_of_a_sum(operator) / unit)
+    return np.broadcast_to(bound_ranges(operator, {**ranges, "M": magnitude}), magnitude.shape), whole
+
+
+def on_run(x: Reals, w: Reals, magnitude: Reals, stride: tuple[int, int], weight_bits: int) -> tuple[Reals, Bound]:
+    """As :func:`at_worst` of x [N, C, H, W], with bounds of elements at the roundings of these operands.
+
+    Operands are numbers of the accelerator's formats.
+    """
+    stated, whole = at_worst(x, w, magnitude, weight_bits)
+    unit = result_format(BY_WEIGHT_BITS[weight_bits]).step
+    within = _error_of_a_sum(CONVOLUTIONS[weight_bits]) / unit
+    known = unit * _roundings(_taps(x / unit, w, stride, magnitude.shape), within)
     return np.where(np.isfinite(stated), known.reshape(magnitude.shape), stated), whole
 
 

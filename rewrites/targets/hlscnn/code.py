@@ -24,7 +24,7 @@ from ila_lang.mapping import SizeError
 from ir_semantics import reference
 from ir_semantics.graph import Node, TensorType
 from ir_semantics.graph.ir import integer_of
-from rewrites.claims.theorems.convolution import DECLARED, convolution
+from rewrites.claims.theorems.convolution import DECLARED, on_run
 from rewrites.claims.theorems.machines import CONVOLUTIONS as BOUNDS
 from rewrites.compiler.codegen.bounding import bounds_of, linear_change
 from rewrites.compiler.codegen.formats import check_scale, greatest, power_above, range_of, unscale
@@ -187,7 +187,7 @@ class Convolution(Implementation):
         q = self.quantisation
         x, w = unscale(executed.quantised["x"], -q["scale_x"]), unscale(executed.quantised["w"], -q["scale_w"])
         magnitude = _convolve(self.node, np.abs(x), np.abs(w))
-        elements, bound = convolution(x, w, magnitude, _strides(self.node), q["weight_bits"])
+        elements, bound = on_run(x, w, magnitude, _strides(self.node), q["weight_bits"])
         return replace(bounds_of(bound, linear_change(executed), self._scale, elements), declared=DECLARED)
 
     def bounds_in(self, ranges: Ranges) -> Bounds:
