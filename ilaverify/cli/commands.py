@@ -255,7 +255,7 @@ def _mapping(options: argparse.Namespace) -> int:
 
     parameters = {name: text for name in options.parameters if (text := getattr(options, _dest(name))) is not None}
     try:
-        chosen, _ = chosen_method(options.method, parameters)
+        chosen, _ = chosen_method(options.method, parameters, len(mapping.shape_names))
     except ValueError as error:
         raise UsageError(f"--{error}") from error
     for parameter in chosen.parameters:

@@ -106,8 +106,11 @@ class Method:
         """What a proof by the method, and the check of one, begin with."""
         return self.claim, self.prove, self.regenerate
 
-    def completed(self, values: Parameters) -> dict[str, Any]:
-        """The values of all parameters; raises ValueError where one is missing, or is none of this method."""
+    def completed(self, values: Parameters, extents: int = 2) -> dict[str, Any]:
+        """The values of all parameters; raises ValueError where one is missing, or is none of this method.
+
+        The example of a shape that is missing has as many ``extents``.
+        """
         known = {p.name for p in self.parameters}
         for name in values:
             if name not in known:
@@ -116,7 +119,8 @@ class Method:
                 raise InputError(f"method {self.name} has no parameter {name}; leave it out{hint}")
         for p in self.parameters:
             if p.name not in values and p.default is None:
-                raise InputError(f"method {self.name} must be given a {p.name}, e.g. {p.example}")
+                example = "x".join(["16"] * (extents - 1) + ["64"]) if p.name == "shape" else p.example
+                raise InputError(f"method {self.name} must be given a {p.name}, e.g. {example}")
         return {p.name: values.get(p.name, p.default) for p in self.parameters}
 
 

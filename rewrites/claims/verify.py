@@ -43,19 +43,22 @@ def verify(
     return verify_with(mapping, method, Discharger(timeout=timeout, progress=progress), **parameters)
 
 
-def chosen_method(method: str, parameters: Mapping[str, object]) -> tuple[Method, dict[str, Any]]:
-    """The method of that name and its parameters, as they stand in certificates; raises InputError."""
+def chosen_method(method: str, parameters: Mapping[str, object], extents: int = 2) -> tuple[Method, dict[str, Any]]:
+    """The method of that name and its parameters, as they stand in certificates; raises InputError.
+
+    Shapes have as many ``extents``.
+    """
     values = {name: list(v) if isinstance(v, tuple) else v for name, v in parameters.items() if v is not None}
     methods = METHODS.all()
     name = method if method != AUTO else "bmc" if "shape" in values else "chc"
     if name not in methods:
         raise InputError(f"method must be one of {', '.join([AUTO, *methods])}, not {method!r}")
-    return methods[name], methods[name].completed(values)
+    return methods[name], methods[name].completed(values, extents)
 
 
 def verify_with(mapping: TensorMapping, method: str, discharger: Discharger, **parameters: object) -> Verdict:
     """As :func:`verify`, with a discharger that is given."""
-    chosen, values = chosen_method(method, parameters)
+    chosen, values = chosen_method(method, parameters, len(mapping.shape_names))
     sizes = mapping.sizes_for(shape_of(values)) if "shape" in values else None
     verdict = chosen.prove(mapping, values, discharger)
     verdict.method = chosen.name

@@ -16,7 +16,7 @@ import pytest
 
 import ilaverify
 from ilaverify import cli
-from ilaverify.cli.run import lines_of
+from ilaverify.cli.run import lines_of, network_lines
 from ilaverify.errors import UsageError
 from ilaverify.models.comparison import (
     Answers,
@@ -38,6 +38,7 @@ from ir_semantics.graph.ir import Graph
 from rewrites.compiler.artefact.arrays import arrays_of, npz_bytes
 from rewrites.compiler.artefact.errors import ArtefactError
 from rewrites.compiler.artefact.model import Compiled
+from rewrites.compiler.composition.of_runs import Composed, OwnError
 
 COUNT = 7
 
@@ -387,6 +388,17 @@ def test_the_largest_error_is_told_beside_the_sample_nearest_its_bound() -> None
         assert told == {"error": 0.67, "bound": 1.0, "sample": 7}
     assert not any("largest error" in line for line in lines_of([far.joined(exact).joined(node(2.0, 1.0, 9))], 3))
     assert np.isnan(far.joined(node(float("nan"), 1.0, 8)).largest.error)
+
+
+def test_the_bound_of_a_network_names_its_samples_and_its_rest() -> None:
+    own = (OwnError(1, 1.0),)
+    first = Composed("y", 1.0, 3.0, 1, True, "", 0.5, own, ("d",), 4, 4)
+    second = replace(first, error=2.0, bound=2.5, sample=5, error_sample=5)
+    result = Comparison({}, (node(0.5, 1.0, 4),), (), (), 0.0, 0.0, 0.0, 2, (first.joined(second),))
+    assert list(network_lines(result))[:2] == [
+        "y: largest error 2 in sample 5, bound 3 in sample 4, 1.5 times the error",
+        "  of it 0.5 roundings of operands; operators: 1 node 1 (op), the rest, 1.5, is what float64 may be off",
+    ]
 
 
 def test_a_cut_result_is_no_success_and_told() -> None:

@@ -268,7 +268,7 @@ BAD: list[tuple[str, str]] = [
     ("prove --all --mutants 3 --seed " + 41 * "1", f"must be a seed of at most 40 digits, not '{41 * '1'}'"),
     ("check x --jobs " + 5000 * "9", f"must be at most 9999999, not '{57 * '9'}...'"),
     ("mapping flexasr_maxpool --method bmc", "ilaverify: --method bmc must be given a shape, e.g. 16x64\n"),
-    ("mapping flexasr_linear --method hash", "ilaverify: --method hash must be given a shape, e.g. 16x64\n"),
+    ("mapping flexasr_linear --method hash", "ilaverify: --method hash must be given a shape, e.g. 16x16x64\n"),
     (
         "mapping flexasr_linear --method hash --shape 1x16x64 --data bits",
         "ilaverify: --method hash has no parameter data; leave it out, or use method bmc\n",
