@@ -65,7 +65,8 @@ class Interpretation(Enum):
     """Data functions are symbols; the result holds for every choice of them that satisfies the lemmas.
 
     Where sums are compared in another order, the functions that they add up by are the ones that are given: that
-    their order is free, and what their results are between, is proved of their bodies.
+    their order is free, and what their results are between, is proved of their bodies.  So it is of iterations that are
+    left out because they change nothing on all bits.
     """
     BITS = "bits"
     """Data functions are their closed forms on bit-vectors."""

@@ -118,7 +118,7 @@ _OTHER_EQUALITY = ("in the sense that the claim's words define", "equality in an
 INTERPRETATIONS: Mapping[str, tuple[str, str]] = {
     "uninterpreted": (
         "operations on data are symbols; the result holds for all operations that satisfy the lemmas",
-        "that other operations have the laws by which sums are put into another order",
+        "that other operations have the laws by which sums are put into another order, or padding is left out",
     ),
     "bits": ("operations on data are their closed forms, bit by bit", ""),
     "reals": ("data are real numbers", "that rounded or bounded numbers behave like real ones"),

@@ -23,7 +23,7 @@ from chc.mapping.horn.systems import AntiDependence
 from chc.mapping.program.writes import Write
 from ila_lang import Expr, all_of, resize
 from smt_encodings.claims import Unsupported
-from smt_encodings.discharge import conjuncts
+from smt_encodings.discharge import conjuncts, seen_by_both
 from smt_encodings.integers import is_linear
 
 from .contexts import Context, SymbolicInstance, before
@@ -143,7 +143,7 @@ class NoKill:
     def _by_other_address_at_once(self) -> bool:
         """An instance in between writes another address, as is seen without a proof in steps."""
         there, cell = self._addresses()
-        if not quick([*self._hypotheses(), self._between], smt.Not(smt.Equals(there, cell))):
+        if not seen_by_both([*self._hypotheses(), self._between], smt.Not(smt.Equals(there, cell))):
             return False
         self._by_other_address()
         return True
