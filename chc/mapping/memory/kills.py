@@ -8,7 +8,7 @@ iterations: that the definition's write writes the cell exactly once, and that a
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
@@ -23,7 +23,7 @@ from chc.mapping.horn.systems import AntiDependence
 from chc.mapping.program.writes import Write
 from ila_lang import Expr, all_of, resize
 from smt_encodings.claims import Unsupported
-from smt_encodings.discharge import conjuncts, seen_by_both
+from smt_encodings.discharge import conjuncts, z3_sees
 from smt_encodings.integers import is_linear
 
 from .contexts import Context, SymbolicInstance, before
@@ -74,8 +74,9 @@ class NoKill:
             self._by_order_of_loops,
             self._by_iteration_that_meets_the_cell,
             self._by_facts_of_output_dependence,
-            self._by_other_address_at_once,
             self._by_equal_digits,
+            self._by_other_address_at_once,
+            self._by_last_digit,
         )
         if not any(way() for way in ways):
             self._by_other_address()
@@ -132,18 +133,24 @@ class NoKill:
 
     def _by_equal_digits(self) -> bool:
         """Both addresses are built alike of digits; where they are equal, so are these, which comes at another time."""
+        return self._by_digits(self._addresses(), are_symbols=True)
+
+    def _by_last_digit(self) -> bool:
+        """As before, where the last digit of one address is a sum in the other."""
         there, cell = self._addresses()
-        sizes = self.context.proof.sizes
-        steps, known = _digits_agree(self._hypotheses(), there, cell, sizes)
-        if not known:
-            steps, known = _digits_agree(self._hypotheses(), cell, there, sizes)
+        return any(self._by_digits(pair, are_symbols=False) for pair in ((there, cell), (cell, there)))
+
+    def _by_digits(self, addresses: tuple[FNode, FNode], *, are_symbols: bool) -> bool:
+        alike = corresponding(*addresses, self.context.proof.sizes)
+        renamings = (r for r in alike if are_symbols == all(d.is_symbol() for d in r.values()))
+        steps, known = _digits_agree(self._hypotheses(), addresses[0], islice(renamings, _MOST_RENAMINGS))
         # translating the address has added quotients
         return bool(known) and self._comes_at_another_time([*self._linear(), *known], steps)
 
     def _by_other_address_at_once(self) -> bool:
         """An instance in between writes another address, as is seen without a proof in steps."""
         there, cell = self._addresses()
-        if not seen_by_both([*self._hypotheses(), self._between], smt.Not(smt.Equals(there, cell))):
+        if not z3_sees([*self._hypotheses(), self._between], smt.Not(smt.Equals(there, cell))):
             return False
         self._by_other_address()
         return True
@@ -274,13 +281,13 @@ def _shared_loops(write: Write, point: Point) -> int:
 
 
 def _digits_agree(
-    hypotheses: Sequence[FNode], one: FNode, two: FNode, sizes: Set[FNode]
+    hypotheses: Sequence[FNode], one: FNode, renamings: Iterable[dict[FNode, FNode]]
 ) -> tuple[list[Step], list[FNode]]:
-    """Where two addresses are built alike of digits: that equal addresses have equal digits, with the steps of a proof.
+    """That an address and the one that it becomes by renaming digits have equal digits where they are equal.
 
-    Nothing where they are not, or where no proof is found.
+    With the steps of a proof; nothing where none is found.
     """
-    for renamed in islice(corresponding(one, two, sizes), _MOST_RENAMINGS):
+    for renamed in renamings:
         with suppress(Unsupported):
             steps = injectivity_steps(hypotheses, one, renamed, list(renamed.items()))
             return steps, [smt.Equals(*pair) for pair in renamed.items()]
