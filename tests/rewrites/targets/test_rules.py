@@ -89,7 +89,8 @@ def test_every_operator_has_a_rule() -> None:
         for name in operators_of(side)
     }
     assert {rule.target for rule in RULES} | chained == set(OPERATORS)
-    assert set(MEANT) == set(BY_NAME) and len(BY_NAME) == len(RULES)
+    from_states = {name for name in BY_NAME if "from given states" in name}  # test_codegen_bounds.py runs these
+    assert set(MEANT) | from_states == set(BY_NAME) and len(BY_NAME) == len(RULES)
 
 
 @pytest.mark.parametrize("name", MEANT)

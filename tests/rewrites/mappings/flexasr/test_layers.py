@@ -16,7 +16,7 @@ from ila_lang.mapping import SizeError, TensorMapping
 from rewrites.mappings.flexasr import layers as flexasr_layers
 from rewrites.mappings.flexasr import linear as flexasr_linear
 from rewrites.mappings.flexasr import recurrent as flexasr_recurrent
-from rewrites.mappings.flexasr.buffers import UnitProgram
+from rewrites.mappings.flexasr.layers import LayerProgram
 from rewrites.mappings.flexasr.linear import linear_mapping
 from rewrites.mappings.flexasr.recurrent import CELLS, recurrent_mapping
 from smt_encodings.claims import Status
@@ -25,10 +25,10 @@ from tests.rewrites.mappings.mapping_checks import edited, require_proved, requi
 LINEAR, RNN = linear_mapping("relu"), recurrent_mapping("rnn")
 
 
-def with_program(mapping: TensorMapping, emit: Callable[[UnitProgram], None]) -> TensorMapping:
+def with_program(mapping: TensorMapping, emit: Callable[[LayerProgram], None]) -> TensorMapping:
     """The mapping with another device program."""
     program, device = Kernel(mapping.device.name), mapping.device
-    emit(UnitProgram(program, device.ila))
+    emit(LayerProgram(program, device.ila))
     return replace(mapping, device=Fragment(device.name, device.ila, device.parameters, device.tensors, program))
 
 
