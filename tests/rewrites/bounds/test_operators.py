@@ -36,10 +36,11 @@ from rewrites.bounds.kernel.formula import (
     symbol,
 )
 from rewrites.bounds.lemmas.real_rules import RULES
+from rewrites.campaigns.accelerators import hlscnn as hlscnn_campaign
 from rewrites.campaigns.accelerators.device import quantise_fitting, run_flexasr, run_hlscnn, run_vta
 from rewrites.campaigns.campaign import CampaignResult, run_campaign
 from rewrites.campaigns.definition import Campaign
-from rewrites.claims.theorems import applied, convolution, recurrence
+from rewrites.claims.theorems import applied, recurrence
 from rewrites.claims.theorems.operators import OPERATORS
 from rewrites.claims.theorems.recurrence import over_time, steady
 from rewrites.mappings.flexasr.operations import attention
@@ -230,8 +231,8 @@ SHARP: Mapping[str, tuple[tuple[Any, str], float]] = {
     "flexasr_gru": ((applied, "recurrent"), 0.25),
     "flexasr_lstm": ((applied, "recurrent"), 0.1),
     "flexasr_attention": (WHOLE, 0.08),
-    "hlscnn_conv2d": ((convolution, "at_worst"), 0.85),
-    "hlscnn_conv2d_8bit": ((convolution, "at_worst"), 0.8),
+    "hlscnn_conv2d": ((hlscnn_campaign, "at_worst"), 0.85),
+    "hlscnn_conv2d_8bit": ((hlscnn_campaign, "at_worst"), 0.8),
 }
 LONG = {"flexasr_gru", "flexasr_lstm", "flexasr_rnn", "flexasr_attention", "hlscnn_conv2d_8bit"}
 

@@ -70,10 +70,9 @@ def test_another_order_is_proved_for_every_size(name: str) -> None:
     assert verdict.claim.equality is Equality.BIT_EXACT
     groups = {o.group for o in verdict.obligations}
     assert {"sum laws", "any order"} <= groups
-    # nothing is said of loops in lock-step, in which the sums are not
-    assert not any(
-        "lock-step" in o.meaning for o in verdict.obligations if o.group.startswith("invariant") and "fold" in o.group
-    )
+    # loops of blocks may run in lock-step, those inside of them do not
+    in_step = {o.group for o in verdict.obligations if "lock-step" in o.meaning and "fold" in o.group}
+    assert len(in_step) <= (name == "flexasr_linear_blocked")
 
 
 # -- wrong twins ------------------------------------------------------------------------------------------------
