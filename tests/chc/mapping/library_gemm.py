@@ -204,21 +204,25 @@ def plus(a: Expr, b: Expr) -> Expr:
     return a + b
 
 
-def ir(add: Add = plus) -> Fragment:
-    """c = a b, row by row; ``add`` is what adds products up."""
+def ir(add: Add = plus, begins: str = "", *, column_major: bool = False) -> Fragment:
+    """c = a b, row by row, or the sum begins with a tensor; the operands may lie column after column.
+
+    ``add`` is what adds products up.
+    """
     ila = Ila("ir_gemm")
     run = ila.input("run", BOOL)
     extents = {name: ila.state(f"{name}_reg", 32) for name in PARAMETERS}
-    a, b, c = ila.memory("tensor_a", 32, 8), ila.memory("tensor_b", 32, 8), ila.memory("tensor_c", 32, 32)
+    tensors = {x: ila.memory(f"tensor_{x}", 32, 8 if x in "ab" else 32) for x in ("abcd" if begins else "abc")}
     kernel = Kernel("gemm")
     rows, columns, depth = (extents[name] << 2 for name in ("m", "n", "k"))
     with kernel.loop("row", rows) as row, kernel.loop("column", columns) as column:
-        total = kernel.let("sum", const(0, 32))
+        first = kernel.load("begin", tensors[begins], row * columns + column) if begins else const(0, 32)
+        total = kernel.let("sum", first)
         with kernel.loop("l", depth) as x:
-            left = kernel.load("left", a, row * depth + x)
-            right = kernel.load("right", b, x * columns + column)
+            places = (x * rows + row, column * depth + x) if column_major else (row * depth + x, x * columns + column)
+            left, right = (kernel.load(f"word_{t}", tensors[t], at) for t, at in zip("ab", places, strict=True))
             kernel.assign(total, add(total, multiply(left, right)))
-        kernel.store(c, row * columns + column, total)
+        kernel.store(tensors["c"], row * columns + column, total)
     instruction = ila.instruction("go").set_decode(run)
     for name, register in extents.items():
         instruction.update(register, ila.input(f"{name}_in", 32))
@@ -303,7 +307,7 @@ def differs(mapping: TensorMapping, sizes: dict[str, int], rounds: int = 4) -> b
     rows, columns = mapping.output_extents(sizes)
 
     def noise(sort: MemSort) -> Memory:
-        words = range(min(600, 1 << sort.addr_width))
+        words = range(min(1200, 1 << sort.addr_width))
         return Memory(contents={x: random.randrange(1 << sort.data_width) for x in words})
 
     for _ in range(rounds):

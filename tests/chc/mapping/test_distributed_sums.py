@@ -14,7 +14,8 @@ from ila_lang import Expr, Function, Ila, Kernel, bv, const, ite
 from ila_lang.mapping import TensorMapping
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
-from tests.chc.mapping.dense_layer import HOST_X, Accumulate, Body, Host, K, M, adds, claim, differs, multiply
+from tests.chc.mapping.dense_layer import HOST_X, Accumulate, Body, Host, adds, claim
+from tests.chc.mapping.library_gemm import K, M, differs, multiply
 
 NOTHING = const(0, 32)
 FAULTS = (

@@ -13,7 +13,7 @@ from functools import partial
 import pytest
 
 from chc.mapping.prove import prove
-from ila_lang import Expr, Fragment, Ila, Kernel, bv, concat, const, ite, true
+from ila_lang import Expr, Ila, Kernel, concat, const, ite, true
 from ila_lang.mapping import TensorMapping
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
@@ -41,6 +41,7 @@ from tests.chc.mapping.library_gemm import (
     differs,
     element,
     four,
+    ir,
     multiply,
     noted,
 )
@@ -556,32 +557,6 @@ def operands_lie_column_after_column(h: Host, fault: str) -> None:
     h.read_all()
 
 
-def ir(begins: str = "", *, column_major: bool = False) -> Fragment:
-    """c = a b, or the sum begins with a tensor; the operands may lie column after column."""
-    ila = Ila("ir_gemm")
-    run = ila.input("run", bv(1)) == 1
-    extents = {name: ila.state(f"{name}_reg", 32) for name in PARAMETERS}
-    tensors = {x: ila.memory(f"tensor_{x}", 32, 8 if x in "ab" else 32) for x in "abcd"}
-    kernel = Kernel("gemm")
-    rows, columns, depth = (extents[name] << 2 for name in ("m", "n", "k"))
-    with kernel.loop("row", rows) as row, kernel.loop("column", columns) as column:
-        first = kernel.load("begin", tensors[begins], row * columns + column) if begins else const(0, 32)
-        total = kernel.let("sum", first)
-        with kernel.loop("l", depth) as x:
-            places = (x * rows + row, column * depth + x) if column_major else (row * depth + x, x * columns + column)
-            left, right = (kernel.load(f"word_{t}", tensors[t], at) for t, at in zip("ab", places, strict=True))
-            kernel.assign(total, total + multiply(left, right))
-        kernel.store(tensors["c"], row * columns + column, total)
-    instruction = ila.instruction("go").set_decode(run)
-    for name, register in extents.items():
-        instruction.update(register, ila.input(f"{name}_in", 32))
-    instruction.start(kernel)
-    ila.set_valid(run)
-    program = Kernel("ir_program")
-    program.command("go", run=const(1, 1), **{f"{name}_in": size for name, size in PARAMETERS.items()})
-    return Fragment("ir_gemm", ila, PARAMETERS, {}, program)
-
-
 EVEN = (("m, n, k mod 2 = 0", (M[0:0] == 0) & (N[0:0] == 0) & (K[0:0] == 0)),)
 FOURS = (("k mod 4 = 0", K[1:0] == 0),)
 WITHIN = {
@@ -604,7 +579,7 @@ def of(name: str, fault: str = "") -> TensorMapping:
         inputs = (*mapping.inputs, *([(begins, f"tensor_{begins}")] if begins else []))
         mapping = replace(
             mapping,
-            ir=ir(begins, column_major=column_major),
+            ir=ir(begins=begins, column_major=column_major),
             inputs=inputs,
         )
     return replace(mapping, sample_shapes=(SHAPES[name],)) if name in SHAPES else mapping

@@ -11,20 +11,8 @@ from ila_lang import Expr, bv, const, ite, var
 from ila_lang.mapping import Lemma, TensorMapping
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
-from tests.chc.mapping.dense_layer import (
-    HOST_X,
-    WIDE,
-    ZERO,
-    Host,
-    K,
-    M,
-    adds,
-    claim,
-    differs,
-    in_order,
-    lanes_first,
-    saturating,
-)
+from tests.chc.mapping.dense_layer import HOST_X, WIDE, ZERO, Host, adds, claim, dense, saturating
+from tests.chc.mapping.library_gemm import K, M, differs
 
 FAULTS = (
     "garbage in place of zeros",
@@ -118,13 +106,13 @@ def of(program: str, arithmetic: str, fault: str = "") -> TensorMapping:
         h.finish()
 
     if arithmetic == "lane by lane":
-        return claim(host, [lanes_first(adds)], adds)
+        return claim(host, [dense(adds, lanes_first=True)], adds)
     mac = saturating()
     if arithmetic == "saturating":
-        return claim(host, [in_order(mac)], mac)
+        return claim(host, [dense(mac)], mac)
     acc, w = var("acc", bv(32)), var("w", bv(8))
     lemma = Lemma("a zero adds nothing", mac(acc, const(0, 8), w), acc)
-    return claim(host, [in_order(mac)], mac, abstract=frozenset({"mac"}), lemmas=(lemma,))
+    return claim(host, [dense(mac)], mac, abstract=frozenset({"mac"}), lemmas=(lemma,))
 
 
 ARITHMETICS = ("lane by lane", "saturating", "open")
