@@ -112,15 +112,21 @@ class Proof:
     def follows(self, group: str, name: str, hypotheses: Sequence[FNode], goal: FNode, meaning: str) -> None:
         """Proves that ``goal`` follows from ``hypotheses``; bounds on sums of products and their equality in steps,
         if these are found."""
+        if self.follows_in_steps(group, name, hypotheses, goal, meaning):
+            return
+        helped = self._bounded_quotients(group, name, hypotheses, goal) if is_linear(goal) else hypotheses
+        self.discharger.follows(group, name, helped, goal, meaning)
+
+    def follows_in_steps(self, group: str, name: str, hypotheses: Sequence[FNode], goal: FNode, meaning: str) -> bool:
+        """As :meth:`follows`, if steps are found; whether they are."""
         steps = None if is_linear(goal) else self._steps(hypotheses, goal)
         if steps is None:
-            helped = self._bounded_quotients(group, name, hypotheses, goal) if is_linear(goal) else hypotheses
-            self.discharger.follows(group, name, helped, goal, meaning)
-            return
+            return False
         for step, premises, conclusion in steps:
             self.discharger.follows(group, f"{name}: {step}", premises, conclusion, meaning)
         if not goal.is_not():  # two numbers are different by the last step, or by what it is an instance of
             self.discharger.follows(group, name, [steps[-1][2]], goal, meaning)
+        return True
 
     def _bounded_quotients(self, group: str, name: str, hypotheses: Sequence[FNode], goal: FNode) -> Sequence[FNode]:
         """The hypotheses, and bounds by sizes on sums of products that ``goal`` has quotients of, as far as found.

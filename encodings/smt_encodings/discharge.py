@@ -137,14 +137,6 @@ def decide(hypotheses: list[FNode], goal: FNode, timeout: float = 8.0) -> bool:
     return False
 
 
-def z3_sees(hypotheses: list[FNode], goal: FNode) -> bool:
-    """Whether z3 proves within a second that ``goal`` follows from ``hypotheses``.
-
-    What z3 does not see soon it often does not see at all, as an obligation needs it; cvc5 mostly takes its time.
-    """
-    return _ask(solver_z3.check, _question(smt.Not(goal), *hypotheses), 1.0, PATIENCE).status == "unsat"
-
-
 @dataclass
 class Discharger:
     """Collects obligations and their answers.

@@ -23,7 +23,7 @@ from chc.mapping.horn.systems import AntiDependence
 from chc.mapping.program.writes import Write
 from ila_lang import Expr, all_of, resize
 from smt_encodings.claims import Unsupported
-from smt_encodings.discharge import conjuncts, z3_sees
+from smt_encodings.discharge import conjuncts
 from smt_encodings.integers import is_linear
 
 from .contexts import Context, SymbolicInstance, before
@@ -75,7 +75,7 @@ class NoKill:
             self._by_iteration_that_meets_the_cell,
             self._by_facts_of_output_dependence,
             self._by_equal_digits,
-            self._by_other_address_at_once,
+            self._by_other_address_in_steps,
             self._by_last_digit,
         )
         if not any(way() for way in ways):
@@ -147,18 +147,17 @@ class NoKill:
         # translating the address has added quotients
         return bool(known) and self._comes_at_another_time([*self._linear(), *known], steps)
 
-    def _by_other_address_at_once(self) -> bool:
-        """An instance in between writes another address, as is seen without a proof in steps."""
-        there, cell = self._addresses()
-        if not z3_sees([*self._hypotheses(), self._between], smt.Not(smt.Equals(there, cell))):
-            return False
-        self._by_other_address()
-        return True
+    def _by_other_address_in_steps(self) -> bool:
+        """An instance in between writes another address, as is found step by step."""
+        hypotheses, goal = self._other_address()
+        return self.context.proof.follows_in_steps(self.group, self._what(), hypotheses, goal, _MEANING)
 
     def _by_other_address(self) -> None:
-        """An instance in between writes another address."""
+        self._ask(*self._other_address())
+
+    def _other_address(self) -> tuple[list[FNode], FNode]:
         there, cell = self._addresses()
-        self._ask([*self._hypotheses(), self._between], smt.Not(smt.Equals(there, cell)))
+        return [*self._hypotheses(), self._between], smt.Not(smt.Equals(there, cell))
 
     # -- parts of them ------------------------------------------------------------------------------
 
