@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .lemmas import activations, codes, machine
+from .lemmas import activations, codes, host, machine
 from .lemmas.lemma import Lemma
 
-LEMMAS: Mapping[str, Lemma] = {lemma.name: lemma for lemma in (*codes.LEMMAS, *activations.LEMMAS, *machine.LEMMAS)}
+LEMMAS: Mapping[str, Lemma] = {
+    lemma.name: lemma for module in (codes, activations, machine, host) for lemma in module.LEMMAS
+}
 """Lemmas on primitives by name."""

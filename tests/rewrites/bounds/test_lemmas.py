@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from accel_models.fixed_point import float_to_fixed
 from accel_models.flexasr import functions, numerics
 from ila_lang import Function, all_of, bv, compile_terms, const, ite, primitive, var
 from rewrites.bounds.catalogue import LEMMAS
@@ -23,7 +24,7 @@ from rewrites.claims.subjects.numerics import ErrorRuleSubject
 from smt_encodings.claims import Status, Verdict
 from smt_encodings.discharge import Discharger
 
-SLOW = {"HLSCNN product"}  # several seconds
+SLOW = {"HLSCNN product", "float32 to 16 bits", "16 bits to float32"}  # several seconds
 
 # An argument of each lemma's domain at which the primitive is broken, where all parameters being 5 will not do.
 ARGUMENTS = {
@@ -135,6 +136,31 @@ def test_a_product_rounded_to_nearest_is_refuted() -> None:
     assert isinstance(found, dict)
     a, b = (v - (v >> 19 << 20) for v in found.values())
     assert (a * b + (1 << 13)) >> 14 != (a * b) >> 14
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_codes_with_another_end_are_refuted(symmetric: bool) -> None:
+    lemma = LEMMAS[f"float32 to 8 bits{', symmetric' * symmetric}"]
+    verdict = prove_lemma(lemma, function=float_to_fixed(8, not symmetric))
+    assert verdict.status is Status.REFUTED
+    found = verdict.details["counterexample"]
+    assert isinstance(found, dict)
+    # -127.5, the last word that is near another code than -128, or one of a larger magnitude
+    assert found["word"] >= 1 << 31 | found["exponent"] + 6 << 23 | 0x7F0000
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_ties_away_from_zero_and_numbers_that_are_cut_are_refuted(code: int) -> None:
+    @primitive(bv(8), name=f"float_to_int8_{code}", word=bv(32), exponent=bv(8))
+    def wrong(word, exponent):  # type: ignore[no-untyped-def]
+        """The code of a number of half a unit to a unit, which must be 0 for half a unit and 1 for others."""
+        return ite((word[31] == 0) & (word[30:23] == exponent - 1), const(code, 8), float_to_fixed(8)(word, exponent))
+
+    verdict = prove_lemma(LEMMAS["float32 to 8 bits"], function=wrong)
+    assert verdict.status is Status.REFUTED
+    found = verdict.details["counterexample"]
+    assert isinstance(found, dict)
+    assert (found["word"] & 0x7FFFFF == 0) is (code == 1)
 
 
 def test_an_empty_domain_is_no_proof() -> None:
