@@ -18,12 +18,16 @@ import time
 from collections.abc import Mapping, Sequence
 from random import Random
 
+import pysmt.shortcuts as smt
 from pysmt.exceptions import PysmtException
 
+from ila_lang import Expr, all_of
+from ila_lang.conditions import size_text
 from ila_lang.mapping import SizeError, TensorMapping
 from smt_encodings.claims import Claim, Equality, Interpretation, Obligation, Status, Unsupported, Verdict
-from smt_encodings.discharge import Discharger, NotDischarged
+from smt_encodings.discharge import Discharger, NotDischarged, decide
 from smt_encodings.environment import fresh_symbols, plain
+from smt_encodings.integers import IntegerEncoding, NotLinearizable
 from smt_encodings.naming import distinct
 from smt_encodings.printer import term_text
 from smt_encodings.values import prove_lemmas
@@ -67,12 +71,13 @@ def prove(
 
 def _prove(proof: Proof) -> Verdict:
     start = time.perf_counter()
-    status, reason = Status.VACUOUS, "no size satisfies the precondition"
     suspects: list[dict[str, int]] = []
     try:
         if _precondition(proof):
             _run(proof)
             status, reason = proof.discharger.conclude()
+        else:
+            status, reason = Status.VACUOUS, plain(_contradiction(proof.mapping))
     except (NotDischarged, Unsupported, SizeError) as error:
         status, reason = Status.UNKNOWN, plain(str(error))
         if isinstance(error, NotDischarged) and (sizes := _sizes_in_model(proof, error.obligation)):
@@ -122,6 +127,30 @@ def _precondition(proof: Proof) -> bool:
             return False
         raise
     return True
+
+
+def _contradiction(mapping: TensorMapping) -> str:
+    """Which parts of an unsatisfiable precondition contradict each other: without any one of them, none is shown."""
+    rows, columns = size_text(mapping.rows), size_text(mapping.columns)
+    parts = list(zip(mapping.conditions, (c for _, c in mapping.domain), strict=True))
+    parts.append((f"an output of {rows} x {columns} has a cell", all_of(mapping.cell_conditions)))
+    for part in parts[::-1]:
+        fewer = [p for p in parts if p is not part]
+        if _unsatisfiable([condition for _, condition in fewer]):
+            parts = fewer
+    texts = [f"'{text}'" for text, _ in parts]
+    so = "never holds" if len(texts) == 1 else "contradict each other"
+    return f"no size satisfies the precondition: {' and '.join(texts)} {so}"
+
+
+def _unsatisfiable(conditions: Sequence[Expr]) -> bool:
+    encoding = IntegerEncoding(decide, "size")  # what the other conditions imply is not known here
+    try:
+        for condition in conditions:
+            encoding.assume(condition)
+    except NotLinearizable:
+        return False
+    return decide(encoding.hypotheses, smt.FALSE(), 2.0)
 
 
 def _run(proof: Proof) -> None:

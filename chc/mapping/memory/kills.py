@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 
 import pysmt.shortcuts as smt
@@ -133,17 +134,24 @@ class NoKill:
 
     def _by_equal_digits(self) -> bool:
         """Both addresses are built alike of digits; where they are equal, so are these, which comes at another time."""
-        return self._by_digits(self._addresses(), are_symbols=True)
+        there, _ = self._addresses()
+        return self._by_digits(there, [r for r in self._renamings if _to_symbols(r)])
 
     def _by_last_digit(self) -> bool:
         """As before, where the last digit of one address is a sum in the other."""
         there, cell = self._addresses()
-        return any(self._by_digits(pair, are_symbols=False) for pair in ((there, cell), (cell, there)))
+        if self._by_digits(there, [r for r in self._renamings if not _to_symbols(r)]):
+            return True
+        back = corresponding(cell, there, self.context.proof.sizes)
+        return self._by_digits(cell, (r for r in back if not _to_symbols(r)))
 
-    def _by_digits(self, addresses: tuple[FNode, FNode], *, are_symbols: bool) -> bool:
-        alike = corresponding(*addresses, self.context.proof.sizes)
-        renamings = (r for r in alike if are_symbols == all(d.is_symbol() for d in r.values()))
-        steps, known = _digits_agree(self._hypotheses(), addresses[0], islice(renamings, _MOST_RENAMINGS))
+    @cached_property
+    def _renamings(self) -> list[dict[FNode, FNode]]:
+        """By what to replace digits of the address that an instance writes, so that it becomes that of the cell."""
+        return list(corresponding(*self._addresses(), self.context.proof.sizes))
+
+    def _by_digits(self, address: FNode, renamings: Iterable[dict[FNode, FNode]]) -> bool:
+        steps, known = _digits_agree(self._hypotheses(), address, islice(renamings, _MOST_RENAMINGS))
         # translating the address has added quotients
         return bool(known) and self._comes_at_another_time([*self._linear(), *known], steps)
 
@@ -277,6 +285,10 @@ def _shared_loops(write: Write, point: Point) -> int:
     """How many loops are around both a write and a point."""
     most = min(len(write.loops), len(point.counters))
     return next((k for k in range(most) if write.place[k] != point.place[k]), most)
+
+
+def _to_symbols(renaming: dict[FNode, FNode]) -> bool:
+    return all(digit.is_symbol() for digit in renaming.values())
 
 
 def _digits_agree(

@@ -246,5 +246,18 @@ def test_a_lemma_must_not_repeat_a_variable() -> None:
 def test_a_domain_without_an_output_cell_is_vacuous() -> None:
     verdict = prove(mapping(rows=N.zext(32) - N.zext(32)))
     assert verdict.status is Status.VACUOUS
-    contradictory = (*DOMAIN, ("n > 255", N > 255))
-    assert prove(mapping(domain=contradictory)).status is Status.VACUOUS
+    assert verdict.reason.endswith("precondition: 'an output of 0 x m has a cell' never holds")
+
+
+@pytest.mark.parametrize(
+    ("more", "which"),
+    [
+        ((("", N < 9), ("", N > 99), ("", N > 3)), "'n < 9' and '99 < n' contradict each other"),
+        ((("", N < M), ("", N > 99), ("", M < 50)), "'n < m' and '99 < n' and 'm < 50' contradict each other"),
+    ],
+)
+def test_of_a_domain_without_sizes_those_conditions_are_named_that_contradict_each_other(
+    more: tuple[tuple[str, Expr], ...], which: str
+) -> None:
+    verdict = prove(mapping(domain=(*DOMAIN, *more)))
+    assert verdict.status is Status.VACUOUS and verdict.reason == f"no size satisfies the precondition: {which}"
