@@ -9,9 +9,9 @@ from __future__ import annotations
 from chc.tensor_rules.rule import TensorRule
 from ir_semantics.scalars.terms import exp, relu, variable
 from ir_semantics.tensors.conditions import both, le
-from ir_semantics.tensors.index import Index, IndexLike
-from ir_semantics.tensors.operators import concat, map_, reshape, slice_, transpose
-from ir_semantics.tensors.reductions import conv, matmul, mean, reduce
+from ir_semantics.tensors.index import IndexLike
+from ir_semantics.tensors.operators import concat, map_, slice_, transpose
+from ir_semantics.tensors.reductions import conv, matmul, mean
 from ir_semantics.tensors.terms import Tensor, input_
 
 from .inputs import SIZES, A, B, along, first, rest
@@ -19,18 +19,11 @@ from .words import at_least, bias, sub, wrong, wrong_over_reals
 
 N, C, H, W, K, S, P, Q, T, OUT, M = SIZES
 
-PAIRS = input_("x", 2 * M, N)
 IMAGE, KERNEL = input_("x", N, C, H, W), input_("w", OUT, C, K, T)
 ROWS, WEIGHTS, BIAS = input_("x", N, C), input_("w", OUT, C), input_("b", OUT)
 X, Y = input_("x", N, C), input_("y", M, C)
 RISING, FALLING = exp(variable("x")), exp(-variable("x"))
 """The exponentials of the hyperbolic tangent: (e^x - e^-x) / (e^x + e^-x)."""
-
-
-def pooled(op: str, x: Tensor, count: Index) -> Tensor:
-    """The maximum or mean of ``count`` pairs of neighbouring rows."""
-    pairs = reshape(x, count, 2, x.shape[1])
-    return mean(pairs, [1]) if op == "mean" else reduce("max", pairs, [1])
 
 
 def dense(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
@@ -76,25 +69,6 @@ CONVOLUTION_ROWS = TensorRule(
     both(at_least(1, Q), le(S * Q + K, H)),
 )
 
-_POOLED = {"max": "maxima", "mean": "means"}
-POOLED_ROWS = {
-    op: TensorRule(
-        f"{op} pooling over pairs of rows in two parts",
-        pooled(op, PAIRS, M),
-        concat(0, pooled(op, first(PAIRS, 2 * Q), Q), pooled(op, rest(PAIRS, 2 * Q), M - Q)),
-        both(le(Q, M), at_least(1, N)),
-    )
-    for op, text in _POOLED.items()
-}
-POOLED_COLUMNS = {
-    op: TensorRule(
-        f"{op} pooling over pairs of rows in two parts by columns",
-        pooled(op, PAIRS, M),
-        concat(1, pooled(op, first(PAIRS, Q, 1), M), pooled(op, rest(PAIRS, Q, 1), M)),
-        both(at_least(1, Q), le(Q + 1, N)),
-    )
-    for op, text in _POOLED.items()
-}
 ACTIVATION_OF_PARTS = {
     activation: TensorRule(
         f"{name} of a concatenation", map_(term, x=concat(0, X, Y)), concat(0, map_(term, x=X), map_(term, x=Y))
@@ -119,8 +93,6 @@ _VALID = [
         both(le(Q + 1, M), le(S * (M - 1) + K, H)),
     ),
     CONVOLUTION_ROWS,
-    *POOLED_ROWS.values(),
-    *POOLED_COLUMNS.values(),
     TensorRule(
         "means of rows in two parts",
         mean(ROWS, [1]),
@@ -150,16 +122,6 @@ _WRONG = [
         concat(2, strided(band(0, S * Q)), strided(band(S * Q, H))),
         both(at_least(1, N, C, OUT, Q), both(le(K, S * Q), le(S * Q + K, H))),
         note="windows that lie across the cut are lost where k > s",
-    ),
-    wrong(
-        "max pooling over pairs of rows in two parts cut inside a pair",
-        pooled("max", PAIRS, M),
-        concat(
-            0,
-            pooled("max", first(PAIRS, 2 * Q), Q),
-            pooled("max", slice_(PAIRS, [2 * Q - 1, 0], [2 * M - 1, N]), M - Q),
-        ),
-        both(at_least(1, N, Q), le(Q + 1, M)),
     ),
     wrong_over_reals(
         "layer normalisation of a concatenation along the features",
