@@ -39,9 +39,9 @@ class Names:
     elements, which are alike.  ``biases`` are the names of operands that are biases, and ``given`` values of operands.
 
     ``ranges`` are named by the register that is summed or set, by the memory that a result is stored to (before it is
-    converted), or by the law of whose result it is a factor; ``norms`` are largest sums of magnitudes of weights by the
-    register of the sum.  ``bounds`` are the further names that a law takes.  ``omitted`` are the name and the magnitude
-    of what the device leaves out of the operand of a law.
+    converted), by the law of whose result it is a factor, or by the function that gives it ("sigmoid", "complement");
+    ``norms`` are largest sums of magnitudes of weights by the register of the sum.  ``bounds`` are the further names
+    that a law takes.  ``omitted`` are the name and the magnitude of what the device leaves out of the operand of a law.
     """
 
     leaves: Mapping[str, Leaf]

@@ -260,6 +260,8 @@ class Words:
         real = self.judgement(step).real
         if reading.operation == ("*", ANY, ANY) and any(f[0] == "1/sqrt" for f in real[1:]):
             step = self.named(step, self.names.ranges.get("1/sqrt"))
+        if real[0] in ("sigmoid", "complement"):
+            step = self.named(step, self.names.ranges.get(str(real[0])))
         return step if reading.operation == ANY else self._sharper(step, real)
 
     def _bias(self, operand: Expr) -> str:

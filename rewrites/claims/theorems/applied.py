@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -13,7 +13,7 @@ from accel_models.flexasr.quantise import Quantised
 from rewrites.bounds.derivations.calculus import Bound, Operator
 from rewrites.bounds.elementwise import FLOAT_ERROR, Bounded, Given, Reals, bound_elements, bound_whole, ranges_of
 
-from .flexasr import ATTENTION, LAYER_NORM, LINEAR, POOLINGS, STEPS
+from .flexasr import ATTENTION, LAYER_NORM, LINEAR, POOLINGS, STEPS, STEPS_FROM
 from .recurrence import over_time, steady
 
 
@@ -29,6 +29,10 @@ class Applied:
     def elements(self) -> Bounded:
         """The exact results, and a bound for each."""
         return bound_elements(self.operator, self.axes, self.leaves, self.biases)
+
+    def ranges(self) -> dict[str, float]:
+        """The theorem's symbols as these leaves have them."""
+        return ranges_of(self.operator, self.leaves, self.biases)
 
     def whole(self) -> Bound:
         """The bound of all elements, from sizes, ranges and biases alone."""
@@ -46,21 +50,21 @@ def pooling(kind: str, x: Quantised) -> Applied:
     return Applied(POOLINGS[kind], "tf", {"x0": ("tf", x.values[::2]), "x1": ("tf", x.values[1::2])}, {"b": x.bias})
 
 
-def pooled(kind: str, x: Quantised, steps: int) -> Bound:
-    """The bound of maxima or means of pairs of rows, taken ``steps`` times.
+def pooled(kind: str, symbols: Mapping[str, float], steps: int) -> Bound:
+    """The bound of maxima or means of pairs of rows, taken ``steps`` times, at the symbols of the first time.
 
     Each time adds an error of its own, at the range of what the accelerator then has, and enlarges no earlier one,
     because neither a maximum nor a mean of two numbers changes by more than the numbers do.  That is no theorem.
     """
-    first = pooling(kind, x)
-    ranges: dict[str, float | Fraction] = {**ranges_of(first.operator, first.leaves, first.biases)}
-    total = again = first.operator.bound(ranges)
+    operator = POOLINGS[kind]
+    ranges: dict[str, float | Fraction] = {**operator.values(symbols)}
+    total = again = operator.bound(ranges)
     for _ in range(steps - 1):
         if total.value is None or again.value is None:
             break
         if kind == "mean":
             ranges["X"] = ranges["Y"] = Fraction(ranges["Y"]) + again.value
-        again = first.operator.bound(ranges)
+        again = operator.bound(ranges)
         total = Bound(None if again.value is None else total.value + again.value, again.unmet)
     return total
 
@@ -100,17 +104,20 @@ def _layer(kind: str, inputs: Sequence[Quantised], state_bias: int) -> tuple[dic
 
 
 def recurrent_elements(kind: str, inputs: Sequence[Quantised], state_bias: int) -> Bounded:
-    """The hidden states [T, H] of a layer ("rnn", "gru" or "lstm") on x, w, u, b and d, with the bound of each.
+    """The hidden states [T, H] of a layer ("rnn", "gru" or "lstm"), with the bound of each.
 
-    The first timestep starts from exact zeros; each later one from the states of the one before, with their errors.
+    ``inputs`` are x, w, u, b and d, and where the layer does not begin with zeros the hidden state h [1, H], and of an
+    LSTM the cell state c [1, H].  First states are exact; each later timestep starts from the states of the one before,
+    with their errors.
     """
-    weights, biases = _layer(kind, inputs, state_bias)
-    zero = np.zeros(inputs[2].shape[1])
-    states, steps = [Bounded(zero, zero)] * len(STEPS[kind]), []
+    weights, biases = _layer(kind, inputs[:5], state_bias)
+    given, operators = [state.values[0] for state in inputs[5:]], (STEPS_FROM if inputs[5:] else STEPS)[kind]
+    first = given or [np.zeros(inputs[2].shape[1])] * len(operators)
+    states, steps = [Bounded(state, np.zeros_like(state)) for state in first], []
     for now in inputs[0].values:
         hidden, kept = states[0], states[-1]
         leaves = {**weights, "x[i]": ("i", now), "h[j]": ("j", hidden), "h": ("o", hidden), "c": ("o", kept)}
-        states = [bound_elements(operator, "o", leaves, biases) for operator in STEPS[kind]]
+        states = [bound_elements(operator, "o", leaves, biases) for operator in operators]
         steps.append(states[0])
     return Bounded(np.stack([h.value for h in steps]), np.stack([h.error for h in steps]))
 
@@ -134,6 +141,17 @@ def recurrent(kind: str, inputs: Sequence[Quantised], state_bias: int, states: R
     leaves = {**weights, "x[i]": ("ti", inputs[0].values), "h[j]": ("tj", before), "h": ("to", before)}
     ranges = ranges_of(STEPS[kind][0], leaves, biases)
     first = Fraction(float(np.abs(given[-1]).max(initial=0.0))) if given else None
-    always = steady(kind, ranges, given=bool(given)) if len(states) > LONG else None
+    always = steady(kind, ranges, first) if len(states) > LONG else None
     bounds = over_time(kind, ranges, len(states), first) if always is None else [always] * len(states)
-    return [b if b.value is None else Bound(b.value + Fraction(FLOAT_ERROR), b.unmet, b.theorem) for b in bounds]
+    return [_with_float64(b) for b in bounds]
+
+
+def recurrent_in(kind: str, symbols: Mapping[str, float], steps: int, first: Fraction | None = None) -> Bound:
+    """The bound of all elements after ``steps`` timesteps in these ranges; as of :func:`recurrent`."""
+    always = steady(kind, symbols, first) if steps > LONG else None
+    return _with_float64(over_time(kind, symbols, steps, first)[-1] if always is None else always)
+
+
+def _with_float64(bound: Bound) -> Bound:
+    """The bound of the distance from states in float64."""
+    return bound if bound.value is None else replace(bound, value=bound.value + Fraction(FLOAT_ERROR))

@@ -76,10 +76,16 @@ _RECURRENT = {
     "b_h": "AdaptivFloat bias of the states",
     "e_h": "error of the hidden state before the step",
 }
-_CELL = {
-    "C": "largest magnitude of the cell state before the step (at most the number of steps before, and the first one)",
-    "e_c": "error of the cell state before the step",
-    "V": "largest magnitude of the cell state after the step",
+_GATES = {"F": "largest gate, a value of the logistic function (at most 1)"}
+_OF_KIND: Mapping[str, Mapping[str, str]] = {
+    "rnn": {},
+    "gru": {**_GATES, "E": "largest distance of the gate z from 1 (at most 1)"},
+    "lstm": {
+        **_GATES,
+        "C": "largest magnitude of the cell state before the step (at most F / (1 - F), and the first one)",
+        "e_c": "error of the cell state before the step",
+        "V": "largest magnitude of the cell state after the step",
+    },
 }
 _RECURRENT_EXAMPLE: Example = {
     "I": 16, "w": Fraction(1, 8), "X": 1, "B": Fraction(1, 8), "H": 16, "u": Fraction(1, 16), "D": Fraction(1, 8),
@@ -114,13 +120,13 @@ def _recurrent_names(kind: str) -> Names:
         biases={
             "bias_w": "b_w", "bias_x": "b_x", "bias_b": "b_b", "bias_u": "b_u", "bias_c": "b_d", "bias_h": "b_h",
         },
-        ranges=each("S", "R") | {"tensor_state": "V"},
+        ranges=each("S", "R") | {"tensor_state": "V", "sigmoid": "F", "complement": "E"},
         norms=each("W", "U"),
     )  # fmt: skip
 
 
 def _step(kind: str, name: str, summary: str, result: str = "tensor_out", *, given: bool = False) -> Operator:
-    symbols = {**_RECURRENT, **(_CELL if kind == "lstm" else {})}
+    symbols = {**_RECURRENT, **_OF_KIND[kind]}
     example: Example = {**_RECURRENT_EXAMPLE, **({"C": 1, "e_c": 0} if kind == "lstm" else {})}
     fragment = partial(recurrent.ir_fragment, kind, given=given)
     derivation = derived(fragment, _recurrent_names(kind), result=result)

@@ -31,16 +31,17 @@ def over_time(
 ) -> list[Bound]:
     """The bounds of the hidden state after 1 .. ``steps`` timesteps; they end where one fails.
 
-    The layer begins with exact states: zeros, or ``first`` is the largest magnitude of a cell state.  For an LSTM the
-    largest cell state before timestep t is at most t more; a given C is taken for all of them.
+    The layer begins with exact states: zeros, or ``first`` is the largest magnitude of a cell state.  Without a given
+    C, an LSTM's cell states are at most what the theorem says of them, from one step to the next.
 
     Raises KeyError on another kind than rnn, gru or lstm.
     """
     operators = (STEPS if first is None else STEPS_FROM)[kind]
     errors, over_steps = [Fraction(0)] * len(operators), list[Bound]()
-    for step in range(steps):
-        cell = {"C": step + (first or Fraction(0))} if kind == "lstm" and "C" not in ranges else {}
-        bounds = _step(operators, {**ranges, **cell}, errors)
+    cell, computed = first or Fraction(0), kind == "lstm" and "C" not in ranges
+    for _ in range(steps):
+        bounds = _step(operators, {**ranges, **({"C": cell} if computed else {})}, errors)
+        cell = _up(_cell_after(operators, ranges, cell)) if computed else cell
         over_steps.append(bounds[0])
         if any(b.value is None for b in bounds):
             unmet = tuple(dict.fromkeys(c for b in bounds for c in b.unmet))
@@ -63,28 +64,52 @@ def _step(
     return bounds
 
 
+def _cell_after(operators: Sequence[Operator], ranges: Mapping[str, float | Fraction], before: Fraction) -> Fraction:
+    """What cell states are at most behind a step in front of which they are at most ``before``."""
+    return operators[-1].defaults["V"].evaluate({"F": Fraction(1), **_exactly(ranges), "C": before})
+
+
+def _largest_cell(
+    operators: Sequence[Operator], ranges: Mapping[str, float | Fraction], first: Fraction
+) -> Fraction | None:
+    """What cell states are at most after any number of steps: no step enlarges it; None where gates may be 1."""
+    gate = Fraction(ranges.get("F", 1))
+    if gate >= 1:
+        return None
+    most = max(first, _up(gate / (1 - gate)))
+    return most if _cell_after(operators, ranges, most) <= most else None
+
+
+def _exactly(ranges: Mapping[str, float | Fraction]) -> dict[str, Fraction]:
+    return {name: Fraction(value) for name, value in ranges.items()}
+
+
 ERRORS = ("e_h", "e_c")
 """The symbols of the errors of hidden and cell state in front of a step."""
 _TRIED, _ROOM = 32, Fraction(65, 64)
 
 
-def steady(kind: str, ranges: Mapping[str, float | Fraction], *, given: bool = False) -> Bound | None:
+def steady(kind: str, ranges: Mapping[str, float | Fraction], first: Fraction | None = None) -> Bound | None:
     """The bound of the hidden state after any number of timesteps; None where none is found.
 
-    The layer begins with exact zeros, or with exact states that are ``given``.
+    The layer begins with exact zeros, or with exact states, and ``first`` is the largest magnitude of a cell state.
 
     It is looked for where errors of some steps lead, and is one that a step does not enlarge.  Ranges must hold at all
-    timesteps; an LSTM needs its C.  Raises KeyError on another kind than rnn, gru or lstm.
+    timesteps; without a C, an LSTM's cell states are bounded by F / (1 - F).  There is none where gates may be 1, or
+    rows of hidden weights are large.  Raises KeyError on another kind than rnn, gru or lstm.
     """
-    operators = (STEPS_FROM if given else STEPS)[kind]
+    operators = (STEPS if first is None else STEPS_FROM)[kind]
     for operator in operators:
         left = (c.left for c in operator.conditions)
         right = set().union(*(symbols_of(c.right) for c in operator.conditions))
         if right & {*ERRORS} or not all(grows(f, ERRORS) for f in (operator.error, *left)):
             return None
-    before, now = [Fraction(0)] * len(operators), [Fraction(0)] * len(operators)
     if kind == "lstm" and "C" not in ranges:
-        return None
+        cell = _largest_cell(operators, ranges, first or Fraction(0))
+        if cell is None:
+            return None
+        ranges = {**ranges, "C": cell}
+    before, now = [Fraction(0)] * len(operators), [Fraction(0)] * len(operators)
     for _ in range(_TRIED):
         bounds = _step(operators, ranges, now)
         after = [b.value for b in bounds if b.value is not None]

@@ -5,11 +5,11 @@ constants, element by element):
 
 * elements that move, and sums of them: the operator itself, on errors;
 * sums, maxima, minima, relu and the like: the sum, or the largest, of the operands' errors;
-* products with constants, also matrix products and convolutions: the operator on errors and magnitudes of constants;
-* the logistic function and tanh: a quarter of the error, and the error.
+* products, also matrix products and convolutions: the operator on errors of one factor and magnitudes of the other;
+* the logistic function and tanh: a quarter of the error, and the error; at most 1 and 2, as far as results lie apart.
 
-Of two computed numbers no product is bounded, and nothing is said of other operators.  On the host each operation adds
-its rounding: as many as an element of the result takes.
+Nothing is said of other operators.  On the host each operation adds its rounding: as many as an element of the result
+takes.
 
 An accelerator operator adds what rounding its operands may change, and its own bound at the ranges.  The ranges are
 those of calibration times the headroom, and are about what the accelerator gets: :func:`outside` says which of them
@@ -237,8 +237,8 @@ def _extremum(of: _Operation) -> _Known:
 
 def _squashed(of: _Operation) -> _Known:
     """The logistic function and tanh, which stay within 1; their float32 is within two operations' error of 1."""
-    slope = {"sigmoid": 0.25, "tanh": 1.0}[of.name]
-    return of.rounded(of.errors[0] * slope, np.ones(of.errors[0].shape), 2)
+    slope, apart = {"sigmoid": (0.25, 1.0), "tanh": (1.0, 2.0)}[of.name]
+    return of.rounded(np.minimum(of.errors[0] * slope, apart), np.ones(of.errors[0].shape), 2)
 
 
 def _scaled(of: _Operation) -> _Known:
@@ -257,23 +257,25 @@ def _convolution(of: _Operation) -> _Known:
 
 
 def _product(of: _Operation, terms: int) -> _Known:
-    """Products with a constant c, in whose place the accelerator has c': a c' - r c = (a - r) c + a (c' - c)."""
+    """Products a b where the reference has r s: a b - r s = (a - r) s + a (b - s).
+
+    A constant's reference is known.  Of other operands s is within b and its error.
+    """
     places = [place for place, k in enumerate(of.operands) if k.constant is not None]
-    if not places:
-        raise Unbounded(f"{of.name} is of two computed operands, and their magnitudes are not kept")
-    fixed = places[-1]
-    other, c = of.operands[1 - fixed], of.operands[fixed]
-    assert c.constant is not None, "it is a constant"
+    fixed = places[-1] if places else 1
+    other, own = of.operands[1 - fixed], of.operands[fixed]
+    reference = own.most + own.error if own.constant is None else np.abs(own.constant)
 
     def run(x: Reals, y: Reals) -> Reals:
         return of.run([y, x] if fixed == 0 else [x, y])
 
-    error = run(other.error, np.abs(c.constant))
-    if c.error.any():
-        if not np.isfinite(other.most).all():
-            raise Unbounded(f"{of.name} is of numbers of which no range is known")
-        error = error + run(other.most, c.error)
-    most = run(other.most, c.most) if np.isfinite(other.most).all() else np.full(error.shape, np.inf)
+    known = bool(np.isfinite(other.most).all() and np.isfinite(own.most).all())
+    if not known and (own.error.any() or own.constant is None):
+        raise Unbounded(f"{of.name} is of numbers of which no range is known")
+    error = run(other.error, reference)
+    if own.error.any():
+        error = error + run(other.most, own.error)
+    most = run(other.most, own.most) if known else np.full(error.shape, np.inf)
     return of.rounded(error, most, terms)
 
 

@@ -11,6 +11,7 @@ where the operands do not fit VTA's DRAM.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -65,7 +66,7 @@ class _Blocks:
 class Dense(Implementation):
     """``vta.dense``; its quantisation: ``scale_x``, ``scale_w``, ``shift`` and ``rounding`` (1: to the nearest).
 
-    Ranges: ``x``, ``w`` and ``y``.
+    Ranges: ``x``, ``w``, ``y`` and ``products`` (of x w^T, which ``y`` is but for roundings).
     """
 
     operands: ClassVar[tuple[str, ...]] = ("x", "w")
@@ -109,7 +110,9 @@ class Dense(Implementation):
     @staticmethod
     def observe(node: Node, operands: Sequence[Reals], result: Reals) -> Ranges:
         """The ranges of a run on the host."""
-        return {"x": greatest(operands[0]), "w": greatest(operands[1]), "y": greatest(result)}
+        x, w = operands
+        named = {"x": x, "w": w, "y": result, "products": x @ w.T}
+        return {name: greatest(values) for name, values in named.items()}
 
     @staticmethod
     def choose(node: Node, ranges: Ranges, options: Options) -> dict[str, int]:
@@ -169,13 +172,26 @@ class Dense(Implementation):
         number r u satisfies r u <= a + h < (r + 1) u, so that |r u - a| <= max(h, u - h) (0 for u = 1, where all is
         exact).  Cutting r to -128 .. 127 moves it by at most max(|r| - 127, 0), which is at most (|a| + h) / u - 127.
         """
-        q, unit, bias = self.quantisation, 1 << self.quantisation["shift"], self._bias
         x, w = (executed.codes[name].astype(np.float64) for name in self.operands)
-        sums = x @ w.T  # exact: integers below 2^31
-        own = float(max(bias, unit - bias) if unit > 1 else 0)
-        own += max(greatest(sums) + bias - LARGEST * unit, 0.0)
-        total = float(unscale(np.float64(own), q["scale_x"] + q["scale_w"]))  # type: ignore[arg-type]
+        total = self._own_error(greatest(x @ w.T))  # exact: integers below 2^31
         return Bounds(total, rounded_up(total + linear_change(executed)))
+
+    def bounds_in(self, ranges: Ranges) -> Bounds:
+        """As :meth:`bounds`, of sums in their range."""
+        scale = self.quantisation["scale_x"] + self.quantisation["scale_w"]
+        return Bounds(rounded_up(self._own_error(math.ldexp(ranges["products"], -scale))), None)
+
+    def _own_error(self, sums: float) -> float:
+        """The bound of shift and cut where sums of products, in units of both scales, are at most so large."""
+        unit, bias = 1 << self.quantisation["shift"], self._bias
+        own = float(max(bias, unit - bias) if unit > 1 else 0)
+        own += max(sums + bias - LARGEST * unit, 0.0)
+        return math.ldexp(own, self.quantisation["scale_x"] + self.quantisation["scale_w"])
+
+    def rounding(self, name: str, magnitude: float) -> float:
+        """Half a unit, and the distance to the largest byte."""
+        scale = self.quantisation[f"scale_{name}"]
+        return math.ldexp(0.5 + max(math.ldexp(magnitude, -scale) - LARGEST, 0.0), scale)
 
 
 def _byte_scale(magnitude: float) -> int:

@@ -41,6 +41,7 @@ from rewrites.campaigns.accelerators.device import quantise_fitting, run_flexasr
 from rewrites.campaigns.campaign import CampaignResult, run_campaign
 from rewrites.campaigns.definition import Campaign
 from rewrites.claims.theorems import applied, recurrence
+from rewrites.claims.theorems.flexasr import STEPS
 from rewrites.claims.theorems.operators import OPERATORS
 from rewrites.claims.theorems.recurrence import over_time, steady
 from rewrites.mappings.flexasr.operations import attention
@@ -167,13 +168,35 @@ def test_a_bound_for_any_number_of_steps_is_above_that_of_every_number() -> None
     assert over[-1] is not None and always.value < 1.05 * float(over[-1])
     again = step.bound({**given, "e_h": always.value}).value
     assert again is not None and again <= always.value, "a step does not enlarge it"
-    # rows of hidden weights that sum up to 1, and gates: every step adds something
+    # rows of hidden weights that sum up to 1, and gates of 1: every step adds something
     assert steady("rnn", {**given, "u": Fraction(1, 16)}) is None
     assert steady("gru", given) is None and steady("lstm", {**given, "C": 1}) is None
 
 
+@pytest.mark.parametrize(("kind", "gate"), [("gru", Fraction(3, 4)), ("lstm", Fraction(5, 8))])
+def test_gates_below_1_bound_any_number_of_steps(kind: str, gate: Fraction) -> None:
+    hidden, *cell = (OPERATORS[o.name] for o in STEPS[kind])
+    given = {n: v for n, v in hidden.example.items() if n not in ("e_h", "e_c", "C")}
+    given |= {"u": Fraction(1, 256), "F": gate, **({"E": gate} if kind == "gru" else {})}
+    always, over = steady(kind, given), [b.value for b in over_time(kind, given, 80)]
+    assert always is not None and always.value is not None and always.value < 0.6
+    assert len(over) == 80 and all(b is not None and b <= always.value for b in over)
+    assert over[-1] is not None and over[-1] > Fraction(1, 2) * always.value
+    assert steady(kind, {**given, "F": 1, "E": 1} if kind == "gru" else {**given, "F": 1}) is None
+    for state in cell:  # F / (1 - F) is the most that cell states come to; from larger ones none is found to be smaller
+        most = gate / (1 - gate)
+        assert state.values({**given, "C": most, "e_h": 0, "e_c": 0})["V"] == most
+        from_larger = steady(kind, given, 2 * most)
+        assert from_larger is not None and from_larger.value is not None and from_larger.value > always.value
+
+
 def test_a_bound_that_a_step_enlarges_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where errors of all steps before were forgotten, or a formula may fall as they grow."""
+    """Where errors of all steps before were forgotten, a formula may fall as they grow, or cell states grow on."""
+    cells = {n: v for n, v in STEPS["lstm"][0].example.items() if n not in ("e_h", "e_c", "C")}
+    cells |= {"u": Fraction(1, 256), "F": Fraction(5, 8)}
+    assert steady("lstm", cells) is not None
+    monkeypatch.setattr(recurrence, "_cell_after", lambda operators, ranges, before: before + 1)
+    assert steady("lstm", cells) is None
     given = {n: v for n, v in OPERATORS["FlexASR RNN step"].example.items() if n != "e_h"} | {"u": Fraction(1, 32)}
     monkeypatch.setattr(recurrence, "_limit", lambda before, now, after: now * 9 / 10)
     assert steady("rnn", given) is None

@@ -166,6 +166,51 @@ def test_errors_stay_within_their_bounds(name: str) -> None:
     assert reached > LEAST.get(name, 0.05)  # the bound means something
 
 
+IN_RANGES = {"max pooling": 0, "mean pooling twice": 4, "linear": 4, "dense": 2, "gru": 250, "lstm from states": 100}
+"""Operators with bounds in ranges, and at most how many times the largest error these are."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow) if n in ("gru", "mean pooling twice") else n for n in IN_RANGES]
+)
+def test_no_run_in_ranges_is_beyond_their_bound(name: str) -> None:
+    kind = KINDS[name]
+    runs = [[np.asarray(a, np.float32) for a in kind.draw(seed, 0.5)] for seed in range(4)]
+    weights = dict(enumerate(runs[0]))
+    c = case(kind.operator, runs[0], kind.options, [[r[0], *runs[0][1:5], *r[5:]] for r in runs], **kind.attributes)
+    implementation, errors, ranges = c.implementation(), [0.0], dict[str, float]()
+    implementation.bind({place: weights[place] for place in range(1, min(len(weights), 5))})
+    for run_ in runs:
+        executed = implementation.run([run_[0], *runs[0][1:5], *run_[5:]], DEVICES)
+        got = [executed.quantised[n] for n in implementation.operands]
+        wanted = exact(c, got)
+        errors.append(float(np.abs(executed.value - wanted).max()))
+        seen = implementation.observe(c.node, got, wanted)
+        ranges = {n: max(v, ranges.get(n, 0.0)) for n, v in seen.items()}
+    bound = implementation.bounds_in(ranges)
+    assert bound.on_quantised is not None, bound.reason
+    assert max(errors) <= bound.on_quantised <= IN_RANGES[name] * max(errors)
+    assert np.isfinite(implementation.rounding("x", ranges["x"]))
+    if name == "dense":  # what is cut counts
+        beyond = implementation.bounds_in({**ranges, "products": 4 * ranges["products"]})
+        assert beyond.on_quantised is not None and beyond.on_quantised > ranges["products"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "gates", "scale"), [("gru", 3, 0.075), pytest.param("lstm", 4, 0.075, marks=pytest.mark.slow)]
+)
+def test_many_timesteps_stay_within_their_bounds(kind: str, gates: int, scale: float) -> None:
+    draw = (normal(i, gates * 16, 16, scale=scale) for i in (1, 2))
+    c = case(f"flexasr.{kind}", [normal(0, 24, 16), *draw, *(normal(i, gates * 16, scale=0.1) for i in (3, 4))])
+    implementation = c.implementation()
+    executed = implementation.run(c.operands, DEVICES)
+    bounds = implementation.bounds(executed)
+    error = np.abs(executed.value - exact(c, [executed.quantised[n] for n in implementation.operands]))
+    assert bounds.elements is not None and (error <= bounds.elements).all()
+    assert bounds.on_quantised is not None and error.max() <= bounds.on_quantised < 12 * error.max()
+    assert bounds.theorem in OPERATORS and "step" in bounds.theorem
+
+
 @pytest.mark.parametrize("name", [n for n in QUICK if n != "lstm from states"])
 def test_a_device_with_another_parameter_leaves_its_bound(name: str) -> None:
     """What the bound is for: a program with another format is caught on ordinary data."""

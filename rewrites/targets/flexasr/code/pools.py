@@ -8,6 +8,7 @@ x goes to the accelerator as x 2^-s, with which pooling commutes.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final, Literal
@@ -99,5 +100,11 @@ class Pool(AdaptiveFloats):
     def bounds(self, executed: Executed) -> Bounds:
         """The bound of all poolings, plus the largest change of an element of x: neither kind enlarges it."""
         x, program = self._quantised("x", executed.given["x"]), POOLS[self.node.operator]
-        bound = applied.pooled(program.kind, x, program.steps)
+        bound = applied.pooled(program.kind, applied.pooling(program.kind, x).ranges(), program.steps)
         return bounds_of(bound, operand_error(executed, "x"), self.quantisation["scale"])
+
+    def bounds_in(self, ranges: Ranges) -> Bounds:
+        """The theorem of all poolings at this range."""
+        (bias, scale), program = self._format("x"), POOLS[self.node.operator]
+        symbols = {"X": math.ldexp(ranges["x"], -scale), "b": bias}
+        return bounds_of(applied.pooled(program.kind, symbols, program.steps), math.inf, scale)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,6 +24,7 @@ from accel_models.flexasr.quantise import dequantise
 from ila_lang.mapping import SizeError
 from ir_semantics import reference
 from ir_semantics.graph import Node, TensorType
+from rewrites.bounds.derivations.calculus import Bound
 from rewrites.bounds.elementwise import FLOAT_ERROR
 from rewrites.claims.theorems import applied
 from rewrites.compiler.codegen.bounding import bounds_of, condition_text, operand_error, row_sum
@@ -36,6 +38,7 @@ from rewrites.mappings.flexasr.operations import GATES
 from .adaptive import AdaptiveImplementation, adaptive_bias, adaptive_scale, count_beyond
 
 FEATURES = 64
+_NOTHING_IS_SAID = "states may be off by 2 or more, and lie in -1 .. 1"
 _NOTHING = "rounding may change a state by 2 or more, and states lie in -1 .. 1"
 
 
@@ -44,7 +47,7 @@ class Recurrent(AdaptiveImplementation):
 
     Their quantisation: ``bias_x``, ``bias_w``, ``bias_b`` (of the bias beside x), ``bias_u``, ``bias_c`` (of the bias
     beside the state), ``bias_h`` (of all states) and ``scale_x``.  Ranges: ``x``, ``w``, ``u``, ``b``, ``d``, ``state``
-    (of hidden and cell states), ``products`` and ``hidden`` (of W x and of U h).
+    (of hidden and cell states), ``products`` and ``hidden`` (of W x and of U h), and of given states ``h`` and ``c``.
     """
 
     operands: ClassVar[tuple[str, ...]] = ("x", "w", "u", "b", "d")
@@ -86,6 +89,7 @@ class Recurrent(AdaptiveImplementation):
         x, w, u, b, d, *first = operands
         hidden, cells = _exact(_kind(node), operands)
         named = {"x": x, "w": w, "u": u, "b": b, "d": d, "products": x @ w.T, "hidden": hidden @ u.T}
+        named |= dict(zip(("h", "c"), first, strict=False))
         return {name: greatest(values) for name, values in named.items()} | {
             "state": max(map(greatest, (hidden, cells, *first)))
         }
@@ -156,16 +160,60 @@ class Recurrent(AdaptiveImplementation):
         if codes[5:] and max(greatest(codes[5].values), greatest(executed.given["h"])) > 1:
             return Bounds(None, None, "the first hidden state is beyond 1, which no later one is")
         states, _ = _exact(kind, [q.values for q in codes])
-        over_time = applied.recurrent(kind, codes, self.quantisation["bias_h"], states)
+        bias = self.quantisation["bias_h"]
+        over_time = applied.recurrent(kind, codes, bias, states)
+        each = applied.recurrent_elements(kind, codes, bias).error
         last = over_time[-1]
-        if len(over_time) < len(states) or last.value is None or last.value >= 2:
-            stated = sum(1 for b in over_time if b.value is not None and b.value < 2)
-            why = condition_text(last) if last.value is None else _NOTHING
-            return Bounds(None, None, f"from timestep {stated} on: {why}")
-        change = recurrent_change(kind, executed)
-        if change + float(last.value) >= 2:
-            return replace(bounds_of(last, 0.0), on_given=None, reason=_NOTHING)
-        return bounds_of(last, change)
+        whole = last.value if last.value is not None and len(over_time) == len(states) else math.inf
+        own = min(whole, greatest(each))
+        if not own < 2:
+            stated = [
+                e < 2 or (k < len(over_time) and (over_time[k].value or 2) < 2) for k, e in enumerate(each.max(1))
+            ]
+            why = condition_text(last) or _NOTHING
+            return Bounds(None, None, f"from timestep {[*stated, False].index(False)} on: {why}")
+        bound, change = Bound(Fraction(own), (), last.theorem), recurrent_change(kind, executed)
+        if change + float(own) >= 2:
+            return replace(bounds_of(bound, 0.0, elements=each), on_given=None, reason=_NOTHING)
+        return bounds_of(bound, change, elements=each)
+
+    def bounds_in(self, ranges: Ranges) -> Bounds:
+        """The theorem over as many timesteps, or any number, at these ranges, with the weights that are constants.
+
+        Gates are at most what the logistic function is at the largest sum in front of it.
+        """
+        if not {"w", "u", "b", "d"} <= self._bound.keys():
+            return Bounds(None, None, "its weights are no constants")
+        if ranges.get("h", 0.0) > 1:
+            return Bounds(None, None, "the first hidden state may be beyond 1, which no later one is")
+        kind, scale = _kind(self.node), self.quantisation["scale_x"]
+        w, u, b, d = (self.constant_of(name) for name in ("w", "u", "b", "d"))
+        rows = reached_hidden = row_sum(u)
+        if not self.operands[5:]:  # states in front of later steps are what earlier ones gave
+            reached_hidden = min(rows, ranges["hidden"] + FLOAT_ERROR)
+        reached = ranges["products"] + greatest(b), reached_hidden + greatest(d)
+        gate = 1 / (1 + math.exp(-sum(reached))) + FLOAT_ERROR
+        cell = {"lstm": {"F": gate, "C": ranges["state"] + FLOAT_ERROR}, "gru": {"F": gate, "E": gate}}
+        symbols = {
+            "I": w.shape[1],
+            "W": math.ldexp(row_sum(w), scale),
+            "w": math.ldexp(greatest(w), scale),
+            "X": math.ldexp(ranges["x"], -scale),
+            "B": greatest(b),
+            "S": ranges["products"],
+            "H": u.shape[1],
+            "u": greatest(u),
+            "U": rows,
+            "R": reached_hidden,
+            "D": greatest(d),
+            **{f"b_{name}": self.quantisation[f"bias_{name}"] for name in "wxuh"},
+            **cell.get(kind, {}),
+        }
+        first = Fraction(ranges[self.operands[-1]]) if self.operands[5:] else None
+        bound = applied.recurrent_in(kind, symbols, self.node.type.shape[0], first)
+        if bound.value is not None and bound.value >= 2:
+            return Bounds(None, None, _NOTHING_IS_SAID)
+        return bounds_of(bound, math.inf)
 
 
 class RecurrentFrom(Recurrent):
@@ -199,13 +247,14 @@ def recurrent_change(kind: str, executed: Executed) -> float:
     Let e bound the change of the hidden state before a timestep; at first it is what rounding a given state changes, as
     c_e is of a cell state.  W x + b changes by at most a, and U h + d by at most p = u e + r, u being the largest row
     sum of the rounded U, and r what rounding U and d changes for states in -1 .. 1.
-    A gate's sum changes by g = a + p, sigmoid of it by at most g / 4, tanh by at most g.  All of them lie in -1 .. 1.
+    A gate's sum changes by g = a + p, sigmoid of it by at most g / 4, tanh by at most g.  All of them lie in -1 .. 1;
+    gates, and their distances from 1, are at most F, what sigmoid is at the largest sum, and g / 4 more when rounded.
 
     * RNN: h' changes by at most g.
-    * LSTM: c' = f c + i n by at most c_e + C g / 4 + g / 4 + g, with c_e the change of c, and C the largest c; and
-      h' = o tanh c' by at most that plus g / 4.
-    * GRU: n = tanh(W x + b + r (U h + d)) by at most m = a + Q g / 4 + p, with Q the largest U h + d; and
-      h' = (1 - z) n + z h by at most 2 g / 4 + max(m, e).
+    * LSTM: c' = f c + i n by at most F c_e + C g / 4 + g / 4 + F g, with c_e the change of c, and C the largest c; and
+      h' = o tanh c' by at most F times that plus g / 4.
+    * GRU: n = tanh(W x + b + r (U h + d)) by at most m = a + Q g / 4 + F p, with Q the largest U h + d; and
+      h' = (1 - z) n + z h by at most 2 g / 4 + max(m, e), and by at most 2 g / 4 + F m + F e.
     """
     operands, rounded = executed.given, executed.quantised
     a = row_sum(rounded["w"]) * operand_error(executed, "x")
@@ -215,18 +264,23 @@ def recurrent_change(kind: str, executed: Executed) -> float:
     hidden, cells = _exact(kind, list(operands.values()))
     before = np.vstack([operands.get("h", np.zeros((1, hidden.shape[1]))), hidden[:-1]])
     largest_cell = max(greatest(cells), greatest(operands["c"]) if "c" in operands else 0.0) + FLOAT_ERROR
-    largest_sum = greatest(before @ operands["u"].T + operands["d"]) + FLOAT_ERROR
+    sums = before @ operands["u"].T + operands["d"]
+    largest_sum = greatest(sums) + FLOAT_ERROR
+    reached = greatest(sums + operands["x"] @ operands["w"].T + operands["b"])
+    gate = 1 / (1 + math.exp(-reached)) + FLOAT_ERROR
     e, cell = (operand_error(executed, name) if name in operands else 0.0 for name in ("h", "c"))
     for _ in range(len(hidden)):
         p = u * e + r
         g = a + p
+        factor = min(gate + g / 4, 1.0)
         if kind == "rnn":
             e = g
         elif kind == "lstm":
-            cell += largest_cell * g / 4 + g / 4 + g
-            e = cell + g / 4
+            cell = factor * (cell + g) + largest_cell * g / 4 + g / 4
+            e = factor * cell + g / 4
         else:
-            e = g / 2 + max(a + largest_sum * g / 4 + p, e)
+            m = a + largest_sum * g / 4 + factor * p
+            e = g / 2 + min(max(m, e), factor * (m + e))
         e, cell = rounded_up(e), rounded_up(cell)
         if e >= 2:
             return math.inf
