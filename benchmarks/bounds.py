@@ -99,7 +99,7 @@ def composed(
         raise SystemExit(f"there is no bound: {found.reason}")
     for number in compiled.implementations:
         step = bound.steps[number]
-        step.own = np.abs(bound.values[number] - step.difference.actual)
+        step.own = np.abs(bound.values[number] - step.exact)
     return found, bound.composed()[0], [running, composing]
 
 

@@ -282,10 +282,10 @@ def network_lines(result: Comparison) -> Iterator[str]:
         parts = [f"{part.most:.3g} node {part.node} ({operators[part.node]})" for part in output.own[:3]]
         rest = sum(part.most for part in output.own[3:])
         parts += [f"{rest:.3g} {len(output.own) - 3} others"] if len(output.own) > 3 else []
-        left = max(output.bound - abs(output.known) - sum(part.most for part in output.own), 0.0)
-        parts += [f"the rest, {left:.3g}, is what float64 may be off"] if left else []
+        parts += [f"the rest, {output.missed:.3g}, is what weights may miss"] if output.missed else []
         yield f"  of it {abs(output.known):.3g} roundings of operands; operators: {', '.join(parts) or 'nothing'}"
-        yield f"  declared: {', '.join(output.declared)}"
+        if output.declared:
+            yield f"  declared: {', '.join(output.declared)}"
     of_samples = f"{result.outside} of {counted(result.samples, 'sample')}" if result.outside else ""
     for always in result.in_ranges:
         scale = next(output.scale for output in result.outputs if output.name == always.output)

@@ -392,12 +392,12 @@ def test_the_largest_error_is_told_beside_the_sample_nearest_its_bound() -> None
 
 def test_the_bound_of_a_network_names_its_samples_and_its_rest() -> None:
     own = (OwnError(1, 1.0),)
-    first = Composed("y", 1.0, 3.0, 1, True, "", 0.5, own, ("d",), 4, 4)
+    first = Composed("y", 1.0, 3.0, 1, True, "", 0.5, own, ("d",), 4, 4, 1.5)
     second = replace(first, error=2.0, bound=2.5, sample=5, error_sample=5)
     result = Comparison({}, (node(0.5, 1.0, 4),), (), (), 0.0, 0.0, 0.0, 2, (first.joined(second),))
     assert list(network_lines(result))[:2] == [
         "y: largest error 2 in sample 5, bound 3 in sample 4, 1.5 times the error",
-        "  of it 0.5 roundings of operands; operators: 1 node 1 (op), the rest, 1.5, is what float64 may be off",
+        "  of it 0.5 roundings of operands; operators: 1 node 1 (op), the rest, 1.5, is what weights may miss",
     ]
 
 

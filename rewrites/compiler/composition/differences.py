@@ -11,15 +11,13 @@ f(a) - f(r) = M (a - r) follows from both evaluations; nothing is approximated:
   is a weighted mean of two of the operands'.
 
 Only the transpose of M is computed, applied to weights of results (one row of weights for each number that is asked
-for).  All is float64.  By how much its roundings may move the weighted differences is added up in a :class:`Ledger`,
-operator by operator, so that nothing is assumed of how they spread.
+for), in float64.  Nothing here is trusted: what weights are off by is counted where they are used (:mod:`.balance`).
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -33,65 +31,23 @@ from ir_semantics.graph.types import Array
 
 Reals = NDArray[np.float64]
 
-UNIT = 2.0**-53
-"""The relative error of a float64 operation."""
-UPWARD = 1 + 2.0**-20
-"""Above the rounding of a float64 sum of up to 2^32 numbers >= 0."""
-
-_ROUNDED_ONCE = frozenset(
-    {"add", "sub", "mul", "div", "relu", "maximum", "minimum", "neg", "abs", "clamp", "where", "sqrt", "reciprocal"}
-)
-_LIBRARY = 2.0**-40
-"""What is taken for the relative error of a scalar operator of several float64 operations: declared, not proved."""
-
 
 class Unbounded(ValueError):
     """No bound can be composed; the message says why."""
 
 
-@dataclass
-class Ledger:
-    """What roundings of float64 may add to each weighted difference, what of it is declared, and what is known.
-
-    ``known`` are weighted differences that need not be pulled further: those of operands that are fixed.
-    """
-
-    slack: Reals
-    known: Reals
-    declared: set[str] = field(default_factory=set)
-
-    @classmethod
-    def of(cls, rows: int) -> Ledger:
-        """An empty one for so many rows of weights."""
-        return cls(np.zeros(rows), np.zeros(rows))
-
-    def settle(self, weights: Reals, amounts: Reals, rounding: float = 0.0) -> None:
-        """Adds weighted amounts to what is known, which may be off by their ``rounding`` each."""
-        flat, of = weights.reshape(len(weights), -1), amounts.reshape(-1)
-        self.known = self.known + flat @ of
-        self.add(np.abs(flat) @ ((of.size + 4) * UNIT * np.abs(of) + rounding))
-
-    def add(self, amount: Reals | float) -> None:
-        """Adds amounts >= 0."""
-        self.slack = self.slack + amount * UPWARD
-
-
-Pull = Callable[[Reals, Ledger], "list[Reals | None]"]
+Pull = Callable[[Reals], "list[Reals | None]"]
 """From weights [K, *shape of the result] to those of each operand; None of operands that are the same on both sides."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sides:
-    """An operator with both sides' operands, and the types that operands have in the graph.
-
-    Weights of operands that are ``fixed``, as constants are, are asked for by nobody else.
-    """
+    """An operator with both sides' operands, and the types that operands have in the graph."""
 
     node: Node
     types: Sequence[TensorType]
     actual: Sequence[Array]
     reference: Sequence[Array]
-    fixed: Sequence[bool] = ()
 
     @cached_property
     def changed(self) -> list[bool]:
@@ -131,11 +87,11 @@ def difference(of: Sides) -> Difference:
             raise Unbounded(f"operand {place} of {node.operator} is no real number, and differs from the reference's")
     if not any(of.changed):
         result = of.run(of.actual)
-        return Difference(result, result, lambda weights, ledger: [None] * len(of.changed))
+        return Difference(result, result, lambda weights: [None] * len(of.changed))
     if operator.expand is not None:
         return _composite(of)
     if node.operator == "cast" and node.type.kind == "float":
-        return Difference(of.actual[0], of.reference[0], lambda weights, ledger: [weights])
+        return Difference(of.actual[0], of.reference[0], lambda weights: [weights])
     if operator.scalar is not None:
         return _scalar(of)
     rule = _RULES.get(node.operator)
@@ -151,63 +107,37 @@ def wide(array: Array) -> Array:
 
 def constant(value: Array) -> Difference:
     """What is the same on both sides, and has no operands."""
-    return Difference(value, value, lambda weights, ledger: [])
+    return Difference(value, value, lambda weights: [])
 
 
 def _composite(of: Sides) -> Difference:
     """The operators that a composite one stands for, one after the other."""
     graph = expansion(of.node.operator, tuple(of.types), of.node.attributes)
     inputs = [graph.inputs[f"x{i}"] for i in range(len(of.types))]
-    uses = Counter(j for inner in graph.nodes for j in inner.operands)
     done: dict[int, Difference] = {}
     for i, inner in enumerate(graph.nodes):
         if inner.operator == "input":
             place = inputs.index(i)
-            done[i] = Difference(of.actual[place], of.reference[place], lambda weights, ledger: [])
+            done[i] = Difference(of.actual[place], of.reference[place], lambda weights: [])
         elif inner.operator == "constant":
             done[i] = constant(wide(graph.constant(i)))
         else:
             operands = [done[j] for j in inner.operands]
             types = [graph.nodes[j].type for j in inner.operands]
-            fixed = [j in inputs and uses[j] == 1 and of.fixed[inputs.index(j)] for j in inner.operands if of.fixed]
-            sides = Sides(inner, types, [d.actual for d in operands], [d.reference for d in operands], fixed)
-            done[i] = difference(sides)
+            done[i] = difference(Sides(inner, types, [d.actual for d in operands], [d.reference for d in operands]))
     result = graph.outputs["y"]
 
-    def pull(weights: Reals, ledger: Ledger) -> list[Reals | None]:
+    def pull(weights: Reals) -> list[Reals | None]:
         held: dict[int, Reals] = {result: weights}
         for i in reversed(range(len(graph.nodes))):
             if i in held and i not in inputs:
-                pulled = done[i].pull(held.pop(i), ledger)
+                pulled = done[i].pull(held.pop(i))
                 for j, more in zip(graph.nodes[i].operands, pulled, strict=False):
-                    hold(held, j, more, apart(done[j].actual, done[j].reference), ledger)
+                    if more is not None:
+                        held[j] = held[j] + more if j in held else more
         return [held.get(i) for i in inputs]
 
     return Difference(done[result].actual, done[result].reference, pull)
-
-
-def hold(held: dict[int, Reals], number: int, more: Reals | None, most: float, ledger: Ledger) -> None:
-    """Adds weights to those that are held for a node, whose elements differ by at most so much."""
-    if more is None:
-        return
-    if number in held:
-        more = held[number] + more
-        ledger.add(UNIT * most * _total(more))
-    held[number] = more
-
-
-def apart(one: Array, other: Array) -> float:
-    """The largest difference of elements; 0 of what are no real numbers."""
-    return float(np.max(np.abs(one - other), initial=0.0)) * UPWARD if one.dtype.kind == "f" else 0.0
-
-
-def _greatest(*arrays: Array) -> float:
-    return max(float(np.max(np.abs(a), initial=0.0)) for a in arrays)
-
-
-def _total(weights: Reals, times: Reals | float = 1.0) -> Reals:
-    """For each row the sum of magnitudes of weights, each times an amount."""
-    return np.asarray((np.abs(weights) * times).reshape(len(weights), -1).sum(axis=1))
 
 
 # -- scalar operators ----------------------------------------------------------------------------------------
@@ -229,23 +159,10 @@ def _scalar(of: Sides) -> Difference:
             raise Unbounded(f"{name} has no finite slope between the run and the reference")
         secants.append(secant)
     if values[0].dtype.kind != "f":
-        return Difference(values[0], values[-1], lambda weights, ledger: [None] * len(secants))
-    # each value is rounded, and each quotient, of two roundings, times its divisor
-    sizes = sum((np.abs(v) for v in values), np.zeros(()))
-    once = name in _ROUNDED_ONCE
-
-    def pull(weights: Reals, ledger: Ledger) -> list[Reals | None]:
-        if not once:
-            ledger.declared.add(name)
-        ledger.add(_total(weights, 8 * UNIT * sizes if once else _LIBRARY * (1 + sizes)))
-        pulled: list[Reals | None] = []
-        for a, r, secant in zip(of.actual, of.reference, secants, strict=True):
-            if secant is not None:
-                ledger.add(_total(weights, 2 * UNIT * np.abs(secant) * np.abs(a - r)))
-            pulled.append(None if secant is None else weights * secant)
-        return pulled
-
-    return Difference(values[0], values[-1], pull)
+        return Difference(values[0], values[-1], lambda weights: [None] * len(secants))
+    return Difference(
+        values[0], values[-1], lambda weights: [None if secant is None else weights * secant for secant in secants]
+    )
 
 
 # -- tensor operators ----------------------------------------------------------------------------------------
@@ -259,11 +176,8 @@ def _moved(of: Sides) -> Pull:
         ends.append(ends[-1] + (array.size if real else 0))
         positions.append(np.arange(*ends[-2:], dtype=np.float64).reshape(array.shape) if real else array)
     sources = of.run(positions).astype(np.int64).reshape(-1)
-    most = max(apart(a, r) for a, r in zip(of.actual, of.reference, strict=True))
-    copies = int(np.bincount(sources, minlength=2)[1:].max(initial=0))
 
-    def pull(weights: Reals, ledger: Ledger) -> list[Reals | None]:
-        ledger.add(copies * UNIT * most * _total(weights))
+    def pull(weights: Reals) -> list[Reals | None]:
         every = _scattered(weights, sources, ends[-1])
         return [
             every[:, first:last].reshape(len(weights), *array.shape) if differs else None
@@ -282,14 +196,10 @@ def _scattered(weights: Reals, positions: NDArray[np.int64], size: int) -> Reals
 
 def _summed(of: Sides) -> Pull:
     """Sums and means along axes."""
-    (a,), (r,) = of.actual, of.reference
-    axes = sorted(integers_of(dict(of.node.attributes), "axes"))
-    terms = int(np.prod([a.shape[axis] for axis in axes]))
-    scale = 1 / terms if of.node.operator == "mean" else 1.0
-    size = scale * terms * UNIT * (2 * (terms + 2) * _greatest(a, r) + 2 * apart(a, r))
+    (a,), axes = of.actual, sorted(integers_of(dict(of.node.attributes), "axes"))
+    scale = 1 / int(np.prod([a.shape[axis] for axis in axes])) if of.node.operator == "mean" else 1.0
 
-    def pull(weights: Reals, ledger: Ledger) -> list[Reals | None]:
-        ledger.add(_total(weights, size))
+    def pull(weights: Reals) -> list[Reals | None]:
         kept = np.expand_dims(weights, tuple(axis + 1 for axis in axes)) * scale
         return [np.broadcast_to(kept, (len(weights), *a.shape))]
 
@@ -298,22 +208,14 @@ def _summed(of: Sides) -> Pull:
 
 def _product(of: Sides) -> Pull:
     """Matrix products: a b - r s = (a - r) s + a (b - s)."""
-    (a, b), (r, s) = of.actual, of.reference
-    terms = a.shape[-1]
-    rows = np.maximum(np.abs(a).sum(-1), np.abs(r).sum(-1)) * _greatest(b, s)
-    size = 2 * (terms + 2) * UNIT * rows[..., None]
+    a, s = of.actual[0], of.reference[1]
 
-    def pull(weights: Reals, ledger: Ledger) -> list[Reals | None]:
-        ledger.add(_total(weights, size))
-        pulled: list[Reals | None] = [None, None]
-        if of.changed[0]:
-            columns = np.abs(s).sum(-2)[..., None, :]
-            ledger.add(s.shape[-1] * UNIT * apart(a, r) * _total(weights, columns))
-            pulled[0] = weights @ np.swapaxes(s, -1, -2)
-        if of.changed[1]:
-            ledger.add(a.shape[-2] * UNIT * apart(b, s) * _total(weights, np.abs(a).sum(-1)[..., None]))
-            pulled[1] = np.swapaxes(a, -1, -2) @ weights
-        return pulled
+    def pull(weights: Reals) -> list[Reals | None]:
+        first, second = of.changed
+        return [
+            weights @ np.swapaxes(s, -1, -2) if first else None,
+            np.swapaxes(a, -1, -2) @ weights if second else None,
+        ]
 
     return pull
 
@@ -333,31 +235,18 @@ def _positions(image: Array) -> Array:
 
 def _convolution(of: Sides) -> Pull:
     """The product of filters with windows of the images: a b - r s = (a - r) s + a (b - s)."""
-    groups, (x, w), (r, s) = integer_of(dict(of.node.attributes), "groups"), of.actual, of.reference
+    groups, (x, w), s = integer_of(dict(of.node.attributes), "groups"), of.actual, of.reference[1]
     images, filters, outputs = len(x), len(w) // groups, int(np.prod(of.node.type.shape[2:]))
     inner, kernel = w[0].size, w.shape[2:]
 
-    def of_filters(array: Array) -> Reals:
-        return np.asarray(np.abs(array).reshape(len(array), -1).sum(1).reshape(-1, *[1] * len(kernel)))
-
-    size = 2 * (inner + 2) * UNIT * np.maximum(of_filters(w), of_filters(s)) * _greatest(x, r)
-    settled = None
-    if of.changed[1] and of.fixed and of.fixed[1]:
-        settled = of.run([x, w - s])
-
-    def pull(weights: Reals, ledger: Ledger) -> list[Reals | None]:
-        ledger.add(_total(weights, size))
+    def pull(weights: Reals) -> list[Reals | None]:
         pulled: list[Reals | None] = [None, None]
         by_group = weights.reshape(len(weights), images, groups, filters, outputs)
         if of.changed[0]:
-            ledger.add(w.size * UNIT * apart(x, r) * _total(weights, of_filters(s)))
             taps = np.swapaxes(s.reshape(groups, filters, inner), 1, 2) @ by_group
             sources = _windows(of, kernel, _positions(x)).astype(np.int64).reshape(-1)
             pulled[0] = _scattered(taps, sources, x.size + 1)[:, 1:].reshape(len(weights), *x.shape)
-        if settled is not None:
-            ledger.settle(weights, settled, (inner + 4) * UNIT * float(of_filters(w - s).max()) * _greatest(x))
-        elif of.changed[1]:
-            ledger.add(images * outputs * UNIT * apart(w, s) * inner * _greatest(x) * _total(weights))
+        if of.changed[1]:
             seen = _windows(of, kernel, x).reshape(images, groups, inner, outputs)
             pulled[1] = (by_group @ np.swapaxes(seen, -1, -2)).sum(axis=1).reshape(len(weights), *w.shape)
         return pulled
@@ -387,12 +276,10 @@ def _extremum(of: Sides) -> Pull:
     high, low, moved = flat_a[i] - flat_r[i], flat_a[j] - flat_r[j], flat_a[i] - flat_r[j]
     with np.errstate(all="ignore"):
         share = np.where(high > low, np.clip((moved - low) / (high - low), 0, 1), 1.0)
-    size = 16 * UNIT * (np.abs(flat_a[i]) + np.abs(flat_r[i]) + np.abs(flat_a[j]) + np.abs(flat_r[j]))
     sources = np.concatenate([i, j])
 
-    def pull(weights: Reals, ledger: Ledger) -> list[Reals | None]:
+    def pull(weights: Reals) -> list[Reals | None]:
         flat = weights.reshape(len(weights), -1)
-        ledger.add(_total(flat, size + 2 * members.shape[1] * len(members) * UNIT * (np.abs(high) + np.abs(low))))
         both = np.concatenate([flat * share, flat * (1 - share)], axis=1)
         return [_scattered(both, sources, a.size + 1)[:, 1:].reshape(len(weights), *a.shape)]
 
@@ -401,14 +288,12 @@ def _extremum(of: Sides) -> Pull:
 
 def _averaged(of: Sides) -> Pull:
     """Means of windows."""
-    members, (a,), (r,) = _members(of), of.actual, of.reference
+    members, (a,) = _members(of), of.actual
     most = members.shape[1]
     counted = most if of.node.attribute("count_include_pad") else (members > 0).sum(axis=1, keepdims=True)
     share = np.broadcast_to(1 / np.asarray(counted, np.float64), members.shape)
-    size = most * UNIT * (2 * (most + 2) * _greatest(a, r) + (members.size + 2) * apart(a, r))
 
-    def pull(weights: Reals, ledger: Ledger) -> list[Reals | None]:
-        ledger.add(_total(weights, size))
+    def pull(weights: Reals) -> list[Reals | None]:
         spread = weights.reshape(len(weights), -1, 1) * share
         return [_scattered(spread, members.reshape(-1), a.size + 1)[:, 1:].reshape(len(weights), *a.shape)]
 
@@ -417,15 +302,8 @@ def _averaged(of: Sides) -> Pull:
 
 def _cumulated(of: Sides) -> Pull:
     """Sums of all elements so far: the transposed map sums up from the end."""
-    axis, (a,), (r,) = integer_of(dict(of.node.attributes), "axis"), of.actual, of.reference
-    terms = a.shape[axis]
-    size = terms * UNIT * (2 * (terms + 2) * _greatest(a, r) + terms * apart(a, r))
-
-    def pull(weights: Reals, ledger: Ledger) -> list[Reals | None]:
-        ledger.add(_total(weights, size))
-        return [np.flip(np.cumsum(np.flip(weights, axis + 1), axis + 1), axis + 1)]
-
-    return pull
+    axis = integer_of(dict(of.node.attributes), "axis")
+    return lambda weights: [np.flip(np.cumsum(np.flip(weights, axis + 1), axis + 1), axis + 1)]
 
 
 _RULES: Mapping[str, Callable[[Sides], Pull]] = {

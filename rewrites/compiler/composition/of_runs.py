@@ -4,10 +4,11 @@ The reference is the graph on the same inputs in float64.  On one run all operan
 the reference.  So it is known by which linear map a difference in front of an operator becomes one behind it
 (:mod:`.differences`).  With weights l of results, the transposed maps give weights of all that went before, and
 
-    l (y - r)  =  sum over operators of  l_v (rounding of its operands + its own error)  +  roundings of float64.
+    l (y - r)  =  sum over operators of  l_v (rounding of its operands + its own error)  +  what weights miss.
 
 Roundings of operands, and those of the host, are known with their signs.  Of an accelerator's own error only its
-theorem's bound is taken.
+theorem's bound is taken.  That the sum is the whole error does not rest on the maps: :mod:`.balance` adds it up, with
+what they miss.
 
 Another input has another bound: this one says how much of an error the operators' bounds explain, and whose they are.
 """
@@ -21,17 +22,37 @@ from typing import Any
 import numpy as np
 
 from ir_semantics.graph import Graph
+from ir_semantics.graph.build import expansion
+from ir_semantics.graph.operator import lookup
 from ir_semantics.graph.types import Array
 from rewrites.compiler.codegen import Bounds, Executed, Implementation
 
-from .differences import UPWARD, Difference, Ledger, Reals, Sides, Unbounded, apart, constant, difference, hold, wide
+from .balance import UNIT, UPWARD, Balance, Value
+from .differences import Difference, Reals, Sides, Unbounded, constant, difference, wide
 
 MOST_ROWS = 32
 """Elements of an output that a bound is composed for; of larger outputs those that are furthest off."""
 MOST_ELEMENTS = 1 << 24
 """Elements of all values of a graph for which bounds are composed: they are kept, twice."""
-COMPOSITION = "how operators' errors compose"
-"""What every bound of a network rests on: :mod:`.differences`, which is derived by hand."""
+_LINEAR = frozenset(
+    {
+        "matmul",
+        "conv",
+        "add",
+        "mean",
+        "reduce_sum",
+        "avg_pool",
+        "relu",
+        "maximum",
+        "reduce_max",
+        "max_pool",
+        "broadcast",
+    }
+    | {"reshape", "transpose", "slice", "concat", "pad", "reverse", "gather", "patches", "input", "constant"}
+)
+"""Sums of products, and what does not enlarge their roundings: on magnitudes each is what its numbers add up to."""
+_LIBRARY = 2.0**-40
+"""What is taken for the relative error of other operators in float64: declared, not proved."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +71,8 @@ class Composed:
     output, those that are furthest off; ``inside`` says whether each of them is within its own.  At the element of the
     bound, ``known`` is what roundings of operands and of the host add, with their signs, and ``own`` what operators may
     add, the largest first.  Of several runs it is the bound of ``sample``, and ``error`` that of ``error_sample``.
-    ``declared`` is what the bound rests on beside proved bounds of operators.
+    ``missed`` is what weights and float64 may miss, and ``declared`` what the bound rests on beside proved bounds of
+    operators.
     """
 
     output: str
@@ -64,6 +86,7 @@ class Composed:
     declared: tuple[str, ...] = ()
     sample: int = 0
     error_sample: int = 0
+    missed: float = 0.0
 
     @property
     def factor(self) -> float | None:
@@ -91,12 +114,19 @@ class Composed:
 
 @dataclass(eq=False)
 class _Step:
-    """A node: its difference, and what the run adds to it in operands and in the result, beside its own bound."""
+    """A node: its difference on what it ``got``, with the reference's constants, and what else the run adds.
+
+    ``exact`` is the operator on what it got, in float64 up to ``evaluated``, and ``settled`` what constants changed in
+    it.  An accelerator's own error is at most ``own``; the host's is known, ``added``.
+    """
 
     difference: Difference
-    rounded: list[Reals | None]
-    added: Reals | None
+    got: list[Array]
+    exact: Array
+    settled: Reals | None = None
+    added: Reals | None = None
     own: Reals | None = None
+    evaluated: Reals | float = 0.0
 
 
 @dataclass(eq=False)
@@ -131,7 +161,7 @@ class RunBound:
         node = self.graph.nodes[number]
         self.values[number] = value
         if node.operator in ("input", "constant"):
-            self.steps[number] = _Step(constant(value), [], None)
+            self.steps[number] = _Step(constant(value), [], value)
             return
         given = [self.values[i] for i in node.operands]
         actual = given
@@ -147,22 +177,31 @@ class RunBound:
         types = [self.graph.nodes[i].type for i in node.operands]
         reference = [self.steps[i].difference.reference for i in node.operands]
         fixed = [self.graph.nodes[i].operator == "constant" for i in node.operands]
-        of = difference(Sides(node, types, actual, reference, fixed))
-        rounded = [None if a is g else a - g for a, g in zip(actual, given, strict=True)]
+        got = [r if of_constant else a for a, r, of_constant in zip(actual, reference, fixed, strict=True)]
+        of = difference(Sides(node, types, got, reference))
+        step = self.steps[number] = _Step(of, got, of.actual)
+        if any(a is not g for a, g in zip(actual, got, strict=True)):
+            step.exact = Sides(node, types, actual, reference).run(actual)
+            step.settled = _apart(node.operator, step.exact, of.actual)
         if executed is not None:
             assert bounds is not None and bounds.on_quantised is not None
-            own = np.asarray(bounds.on_quantised) if bounds.elements is None else bounds.elements
-            self.steps[number] = _Step(of, rounded, None, own)
+            step.own = np.asarray(bounds.on_quantised) if bounds.elements is None else bounds.elements
+            step.evaluated = self._evaluated(Sides(node, types, actual, reference), step.exact)
         elif value.dtype.kind == "f":
-            with np.errstate(invalid="ignore"):
-                added = value - of.actual
-            if not np.isfinite(added).all():
-                raise Unbounded(f"{node.operator} has values that are not finite")
-            self.steps[number] = _Step(of, rounded, added)
-        elif np.array_equal(value, of.reference):
-            self.steps[number] = _Step(of, rounded, None)
-        else:
+            step.added = _apart(node.operator, value, step.exact)
+        elif not np.array_equal(value, of.reference):
             raise Unbounded(f"{node.operator} decides otherwise than in the reference")
+
+    def _evaluated(self, of: Sides, exact: Array) -> Reals | float:
+        """How far the exact result may be from the one in float64."""
+        expanded = lookup(of.node.operator).expand is not None
+        graph = expansion(of.node.operator, tuple(of.types), of.node.attributes) if expanded else None
+        names = {of.node.operator} if graph is None else {inner.operator for inner in graph.nodes}
+        if names <= _LINEAR:
+            terms = sum(operand.size for operand in of.actual) + 8
+            return terms * UNIT * of.run([np.abs(operand) for operand in of.actual]) * UPWARD
+        self.declared[f"float64 of {of.node.operator}"] = None
+        return _LIBRARY * (1 + np.abs(exact))
 
     def composed(self) -> list[Composed]:
         """The bounds of all outputs that are real numbers."""
@@ -184,38 +223,43 @@ class RunBound:
         furthest = np.argsort(-errors, kind="stable")[:MOST_ROWS]
         weights = np.zeros((len(furthest), errors.size))
         weights[np.arange(len(furthest)), furthest] = 1.0
-        ledger = Ledger.of(len(furthest))
-        own = self._sources(number, weights.reshape(-1, *self.values[number].shape), ledger)
-        known = ledger.known
-        totals = np.abs(known) + sum(own.values(), np.zeros(len(furthest))) * UPWARD + ledger.slack
+        balance = self._balanced(number, weights.reshape(-1, *self.values[number].shape))
+        totals = balance.totals()
         if not np.isfinite(totals).all():
             return Composed(name, reason="numbers on the way are not finite")
         worst = int(totals.argmax())
-        parts = sorted((OwnError(i, float(most[worst])) for i, most in own.items()), key=lambda part: -part.most)
-        inside = bool((errors[furthest] <= totals * UPWARD).all())
-        declared = (COMPOSITION, *self.declared, *(f"float64 of {operator}" for operator in sorted(ledger.declared)))
-        bound = float(totals[worst]) * UPWARD
-        return Composed(
-            name, float(errors.max()), bound, len(furthest), inside, "", float(known[worst]), tuple(parts), declared
-        )
+        parts = sorted((OwnError(i, float(m[worst])) for i, m in balance.own.items()), key=lambda part: -part.most)
+        inside = bool((errors[furthest] <= totals).all())
+        known, missed = float(balance.known[worst]), float(balance.missed[worst])
+        found = (name, float(errors.max()), float(totals[worst]), len(furthest), inside, "", known, tuple(parts))
+        return Composed(*found, tuple(self.declared), missed=missed)
 
-    def _sources(self, output: int, weights: Reals, ledger: Ledger) -> dict[int, Reals]:
-        """By node the most that own errors add, for every row of weights; the ledger gets all else."""
-        own = dict[int, Reals]()
-        held = {output: weights}
+    def _balanced(self, output: int, weights: Reals) -> Balance:
+        """What the weighted differences of an output consist of."""
+        balance = Balance.of(output, self._value(output), weights)
         for number in sorted(self.steps, reverse=True):
-            if number not in held:
+            if number not in balance.held:
                 continue
-            step, of_result = self.steps[number], held.pop(number)
+            step, of_result = self.steps[number], balance.take(number)
             if step.added is not None:
-                ledger.settle(of_result, step.added)
+                balance.settle(of_result, step.added)
             if step.own is not None:
-                own[number] = (np.abs(of_result) * step.own).reshape(len(of_result), -1).sum(axis=1)
-            pulled = step.difference.pull(of_result, ledger)
-            for part, rounded in zip(pulled, step.rounded, strict=False):
-                if part is not None and rounded is not None:
-                    ledger.settle(part, rounded)
-            for operand, part in zip(self.graph.nodes[number].operands, pulled, strict=False):
-                reference = self.steps[operand].difference.reference
-                hold(held, operand, part, apart(self.values[operand], reference), ledger)
-        return own
+                balance.own_error(number, of_result, step.own, step.evaluated)
+            if step.settled is not None:
+                balance.settle(of_result, step.settled)
+            operands = self.graph.nodes[number].operands
+            pulled = zip(operands, step.difference.pull(of_result), step.got, strict=False)
+            passed = [(i, part, got, self._value(i)) for i, part, got in pulled if part is not None]
+            balance.pass_on(of_result, Value(step.difference.actual, step.difference.reference), passed)
+        return balance
+
+    def _value(self, number: int) -> Value:
+        return Value(self.values[number], self.steps[number].difference.reference)
+
+
+def _apart(operator: str, value: Array, other: Array) -> Reals:
+    with np.errstate(invalid="ignore"):
+        apart = np.asarray(value - other, np.float64)
+    if not np.isfinite(apart).all():
+        raise Unbounded(f"{operator} has values that are not finite")
+    return apart

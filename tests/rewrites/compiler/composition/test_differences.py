@@ -1,4 +1,4 @@
-"""Every rule on random operands: weighted differences of results are those of operands, up to what the ledger has."""
+"""Every rule on random operands: weighted differences of results are those of operands, up to float64's roundings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from ir_semantics.graph import Builder, TensorType
 from rewrites.compiler.composition import differences
-from rewrites.compiler.composition.differences import Ledger, Sides, Unbounded, difference
+from rewrites.compiler.composition.differences import Sides, Unbounded, difference
 
 ROWS = 3
 WINDOWS = {"strides": (1, 2), "pads": ((1, 0), (0, 1)), "dilations": (1, 1)}
@@ -44,7 +44,7 @@ CASES: dict[str, tuple[str, list[tuple[int, ...]], dict[str, Any]]] = {
 """An operator of each rule, with shapes of operands and attributes."""
 
 
-def sides(name: str, seed: int, apart: float, fixed: int = -1) -> Sides:
+def sides(name: str, seed: int, apart: float) -> Sides:
     """The operator on operands of both sides, some elements of which are the same."""
     operator, shapes, attributes = CASES[name]
     builder, draw = Builder(), np.random.default_rng(seed)
@@ -52,36 +52,26 @@ def sides(name: str, seed: int, apart: float, fixed: int = -1) -> Sides:
     node = builder.node(builder.add(operator, *operands, **attributes))
     actual = [draw.normal(size=shape) for shape in shapes]
     moved = [a + apart * draw.normal(size=a.shape) * draw.integers(0, 2, a.shape) for a in actual]
-    settled = [place == fixed for place in range(len(operands))]
-    return Sides(node, [builder.type(o) for o in operands], actual, moved, settled)
+    return Sides(node, [builder.type(o) for o in operands], actual, moved)
 
 
-def missed(name: str, seed: int, apart: float, fixed: int = -1) -> bool:
-    """Whether the weighted differences of results and of operands are farther apart than the ledger says."""
-    of = sides(name, seed, apart, fixed)
-    made, ledger = difference(of), Ledger.of(ROWS)
+def missed(name: str, seed: int, apart: float) -> bool:
+    """Whether the weighted differences of results and of operands are farther apart than float64 may be off."""
+    of = sides(name, seed, apart)
+    made = difference(of)
     assert np.allclose(made.actual, of.run(of.actual)) and np.allclose(made.reference, of.run(of.reference))
     weights = np.random.default_rng(seed).normal(size=(ROWS, *made.actual.shape))
     after = (weights * (made.actual - made.reference)).reshape(ROWS, -1).sum(axis=1)
-    pulled = made.pull(weights, ledger)
-    before = ledger.known
-    for part, a, r in zip(pulled, of.actual, of.reference, strict=True):
+    before = np.zeros(ROWS)
+    for part, a, r in zip(made.pull(weights), of.actual, of.reference, strict=True):
         if part is not None:
             before = before + (part * (a - r)).reshape(ROWS, -1).sum(axis=1)
-    assert (ledger.slack < 1e-6 * (1 + np.abs(after))).all(), "roundings of float64 are small"
-    return bool((np.abs(after - before) > ledger.slack + 2.0**-45 * (1 + np.abs(after))).any())
+    return bool((np.abs(after - before) > 2.0**-40 * (1 + np.abs(after))).any())
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_differences_are_weighted_alike_in_front_of_an_operator_and_behind_it(name: str) -> None:
     assert not any(missed(name, seed, apart) for seed in range(3) for apart in (1.0, 1e-3))
-
-
-def test_differences_of_fixed_filters_are_settled() -> None:
-    assert not any(missed("conv", seed, 1.0, fixed=1) for seed in range(3))
-    made = difference(sides("conv", 0, 1.0, fixed=1))
-    pulled = made.pull(np.ones((ROWS, *made.actual.shape)), Ledger.of(ROWS))
-    assert pulled[0] is not None and pulled[1] is None
 
 
 def test_every_rule_is_tested() -> None:
@@ -97,7 +87,7 @@ def test_what_is_gathered_goes_back_to_where_it_was() -> None:
     node = builder.node(builder.add("gather", x, at, axis=0))
     types = [builder.type(x), builder.type(at)]
     of = Sides(node, types, [np.ones((3, 2)), INDICES], [np.zeros((3, 2)), INDICES])
-    pulled, none = difference(of).pull(np.ones((1, 3, 2)), Ledger.of(1))
+    pulled, none = difference(of).pull(np.ones((1, 3, 2)))
     assert none is None and pulled is not None and pulled.tolist() == [[[1, 1], [0, 0], [2, 2]]]
 
 
