@@ -65,13 +65,17 @@ class DenseOperator:
     add: Function | None = None
 
 
-def dense_ir(operator: DenseOperator, order: Order = Order.FORWARD, *, padded: bool = False) -> Ila:
+def dense_ir(
+    operator: DenseOperator, order: Order = Order.FORWARD, *, padded: bool = False, index_width: int = 0
+) -> Ila:
     """The tensor IR as an ILA with the one instruction ``dense``: y[t, o] = finish(sum over i of w[o, i], x[t, i]).
 
     Inputs: ``func_run``, ``func_id``, the extents ``rows`` (of x and y), ``features_in`` and ``features_out`` (32 bits
     each) and the operator's parameters, all with the suffix ``_in``.  Memories, row-major: ``tensor_in`` x,
     ``tensor_weights`` w, ``tensor_bias`` b and ``tensor_out`` y.  ``order`` is that of the sum.  With ``padded`` there
-    are ``top`` rows of zeros before x and ``bottom`` after it (32 bits each); y has as many rows.
+    are ``top`` rows of zeros before x and ``bottom`` after it (32 bits each); y has as many rows.  With ``index_width``
+    elements of ``tensor_weights`` are clustered: indices of so many bits of the memory ``tensor_table``, which has the
+    weights.
 
     Raises ValueError where blocks are to be added and the operator has no ``add``.
     """
@@ -82,7 +86,8 @@ def dense_ir(operator: DenseOperator, order: Order = Order.FORWARD, *, padded: b
     layer = Layer("a dense layer", DENSE_CODE, kernel, widths)
     states = layer.states
     x = layer.tensor("in", element_width, "input tensor x, row-major")
-    w = layer.tensor("weights", element_width, "weights w, a row per output feature")
+    w = layer.tensor("weights", index_width or element_width, "weights w, a row per output feature")
+    table = layer.tensor("table", element_width, "what indices among weights stand for") if index_width else None
     b = layer.tensor("bias", bits(operator.finish.params[1].sort), "layer bias b")
     y = layer.tensor("out", bits(operator.finish.result), "output tensor y, row-major")
     depth, width = states["features_in"], states["features_out"]
@@ -94,6 +99,8 @@ def dense_ir(operator: DenseOperator, order: Order = Order.FORWARD, *, padded: b
 
         def accumulate(total: Expr, i: Expr) -> None:
             weight = kernel.load("weight", w, feature * depth + i)
+            if table is not None:
+                weight = kernel.load("looked_up", table, weight.zext(32))
             if padded:
                 element = kernel.let("padded", const(0, element_width))
                 with kernel.when("below_top", row >= top), kernel.when("above_bottom", row < top + rows):

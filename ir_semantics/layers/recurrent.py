@@ -49,21 +49,23 @@ class RecurrentCell:
     parameters: Mapping[str, int] = field(default_factory=dict)
 
 
-def recurrent_ir(cell: RecurrentCell, *, given: bool = False) -> Ila:
+def recurrent_ir(cell: RecurrentCell, *, given: bool = False, index_width: int = 0) -> Ila:
     """The tensor IR as an ILA with one instruction, named as the cell.
 
     Inputs: ``func_run``, ``func_id``, the extents ``rows`` (timesteps), ``input_features`` and ``features`` (32 bits
     each) and the cell's parameters, all with the suffix ``_in``.  Memories, row-major: ``tensor_in`` [T, I], for the
     input ``tensor_weights`` [G*H, I] and ``tensor_bias`` [G*H], for the hidden state ``tensor_hidden_weights`` [G*H, H]
     and ``tensor_hidden_bias`` [G*H], ``tensor_state`` and ``tensor_out`` [T, H].  The first states are zeros, or, if
-    ``given``, lie in ``tensor_first_out`` and ``tensor_first_state`` [H].
+    ``given``, lie in ``tensor_first_out`` and ``tensor_first_state`` [H].  With ``index_width`` weights are clustered:
+    indices of so many bits of ``tensor_table``, or for the hidden state of ``tensor_hidden_table``.
     """
     k = Kernel(cell.name, f"a layer of {cell.name} cells over row-major tensors")
     widths = {"rows": 32, "input_features": 32, "features": 32, **cell.parameters}
     layer = Layer(f"a layer of {cell.name} cells", RECURRENT_CODE, k, widths)
     s = layer.states
+    element_width = bits(cell.step.params[1].sort)
     memories = {
-        name: layer.tensor(name, bits(cell.step.params[1].sort), doc)
+        name: layer.tensor(name, index_width if index_width and name.endswith("weights") else element_width, doc)
         for name, doc in (
             ("in", "input"),
             ("weights", "weights of the input, a row per gate and feature"),
@@ -73,8 +75,14 @@ def recurrent_ir(cell: RecurrentCell, *, given: bool = False) -> Ila:
             ("state", "the cells' states by timestep"),
             ("out", "output"),
             *((("first_state", "the cells' states before"), ("first_out", "the output before")) if given else ()),
+            *((("table", "what indices stand for"), ("hidden_table", "likewise")) if index_width else ()),
         )
     }
+
+    def weight_at(name: str, of: str, place: Expr) -> Expr:
+        weight = k.load(name, memories[f"{of}weights"], place)
+        return k.load(f"{name}_looked_up", memories[f"{of}table"], weight.zext(32)) if index_width else weight
+
     depth, width = s["input_features"], s["features"]
     zero = const(0, bits(cell.step.result))
     with k.loop("row", s["rows"]) as t, k.loop("feature", width) as feature:
@@ -83,14 +91,14 @@ def recurrent_ir(cell: RecurrentCell, *, given: bool = False) -> Ila:
             place = width * number + feature
             acc = k.let(f"{gate}_acc", zero)
             with k.loop(f"{gate}_depth", depth) as i:
-                weight = k.load(f"{gate}_weight", memories["weights"], place * depth + i)
+                weight = weight_at(f"{gate}_weight", "", place * depth + i)
                 k.assign(acc, cell.step(acc, weight, k.load(f"{gate}_x", memories["in"], t * depth + i)))
             bias = k.load(f"{gate}_bias", memories["bias"], place)
             projected = k.let(f"{gate}_input", cell.project(acc, bias, *(s[n] for n in cell.inputs)))
             again = k.let(f"{gate}_hidden_acc", zero)
             later = k.when(f"{gate}_later", t != 0)
             with nullcontext() if given else later, k.loop(f"{gate}_width", width) as j:
-                weight = k.load(f"{gate}_hidden_weight", memories["hidden_weights"], place * width + j)
+                weight = weight_at(f"{gate}_hidden_weight", "hidden_", place * width + j)
                 if given:
                     element = k.let(f"{gate}_before", k.load(f"{gate}_first_h", memories["first_out"], j))
                     with later:

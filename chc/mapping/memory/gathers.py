@@ -6,7 +6,7 @@ own; that two of them are equal is proved for every value of the indices (:mod:`
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from ila_lang import Expr, postorder, substitute
@@ -46,14 +46,35 @@ def gather_of(
     ``here`` gives counters in the context, and ``data`` the values of all parts that are read, folded or carried.
     """
     memory, address = load.args
-    if address in data:
+    words = {*data, *_chosen(address, data)}
+    if address in words:
         parts = {address: fresh("index", address.sort)}
     else:  # the largest parts
-        used = (a for n in postorder([address], data) for a in n.args if a in data)
+        used = (a for n in postorder([address], words) for a in n.args if a in words)
         parts = {part: fresh("index", part.sort) for part in dict.fromkeys(used)}
     if not parts:
         return None
-    key = (context, memory, substitute(address, {**here, **data}), point.place, point.counters)
-    indices = tuple((index, data[part]) for part, index in parts.items())
+    values = {**here, **data}
+    key = (context, memory, substitute(address, values), point.place, point.counters)
+    indices = tuple((index, substitute(part, values)) for part, index in parts.items())
     own = substitute(address, {**here, **parts})
     return Gather(memory, own, point, indices, fresh(f"gathered.{memory.name}", load.sort), context, key)
+
+
+def _chosen(address: Expr, data: Collection[Expr]) -> set[Expr]:
+    """The words in an address that are one of several fields of data, by a condition that is none.
+
+    Several indices may stand in one word of a memory.
+    """
+    chosen: set[Expr] = set()
+    for node in postorder([address], data):
+        if node.op == "ite":
+            condition, *fields = node.args
+            words = [field.args[0] if field.op == "extract" else field for field in fields]
+            if all(w in data or w in chosen for w in words) and not _depends(condition, data):
+                chosen.add(node)
+    return chosen
+
+
+def _depends(term: Expr, data: Collection[Expr]) -> bool:
+    return term in data or any(a in data for n in postorder([term], data) for a in n.args)

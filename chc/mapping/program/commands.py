@@ -317,13 +317,15 @@ def rolled_up(writes: list[Write]) -> list[Write]:
 def rolled_apart(stores: Sequence[Store]) -> list[tuple[Expr, Store, int]] | None:
     """Loops whose stores are the stores of one command, which happen at once; None if there are none.
 
-    Each is a counter, a store and the number of iterations.  Stores of words byte by byte are a loop for each byte of
-    a word; where only addresses are alike, the value is chosen by the counter.  That is another order than the stores',
-    taken only where no two write the same address.
+    Each is a counter, a store and the number of iterations.  Stores from two rows are a loop for each row.  Stores of
+    words byte by byte are a loop for each byte of a word; where only addresses are alike, the value is chosen by the
+    counter.  That is another order than the stores', taken only where no two write the same address.
     """
-    whole = rolled(stores)
-    if whole is not None:
-        return [(*whole, len(stores))]
+    half = len(stores) // 2
+    for parts in ([stores], [stores[:half], stores[half:]]):
+        forms = [(rolled(part), len(part)) for part in parts]
+        if all(form for form, _ in forms):
+            return [(*form, count) for form, count in forms if form is not None]
     if len({s.memory for s in stores}) != 1 or len(stores) < 3 or not _apart([s.address for s in stores]):
         return None
     for step in (2, 4, 8):

@@ -95,6 +95,20 @@ RECURRENT_FROM: Final = {
 }
 """Those from given states, by kind."""
 
+CLUSTERED: Final = (
+    MappingClaim(
+        "flexasr_linear_clustered",
+        f"{LINEAR['none'].summary}, each weight an index of one of 16 codes",
+        partial(linear_mapping, clustered=True),
+    ),
+    MappingClaim(
+        "flexasr_rnn_clustered",
+        f"{RECURRENT['rnn'].summary}, each weight an index of one of 16 codes",
+        partial(recurrent_mapping, "rnn", clustered=True),
+    ),
+)
+"""Layers whose weights are indices."""
+
 LAYER_NORM: Final = MappingClaim(
     "flexasr_layernorm", "layer normalisation of each timestep, on FlexASR's LayerNorm", layer_norm_mapping
 )
@@ -131,6 +145,7 @@ CLAIMS: Final = (
     FLOAT_LINEAR,
     *RECURRENT.values(),
     *RECURRENT_FROM.values(),
+    *CLUSTERED,
     MappingClaim("flexasr_zeropad", "rows of zeros after a tensor, on FlexASR's ZeroPadding", padding_mapping),
     LAYER_NORM,
     ATTENTION,

@@ -66,7 +66,8 @@ layer_mapping = partial(
 class Matrix:
     """A matrix of all gates, its biases, and the AdaptivFloat biases of weights, operand and layer bias.
 
-    ``operand`` is the number of vectors of what is multiplied.
+    ``operand`` is the number of vectors of what is multiplied.  With a ``table`` of 16 codes weights are clustered:
+    indices of four bits.
     """
 
     name: str
@@ -76,6 +77,17 @@ class Matrix:
     bias_w: Expr
     bias_x: Expr
     bias_b: Expr
+    table: Expr | None = None
+
+    @property
+    def rows_in_vector(self) -> int:
+        """How many rows of a tile of 16 x 16 weights are a vector of the weight buffer."""
+        return 1 if self.table is None else 2
+
+    @property
+    def vectors_of_tile(self) -> int:
+        """How many vectors of the weight buffer a tile takes."""
+        return LANES // self.rows_in_vector
 
 
 class LayerProgram(UnitProgram):
@@ -86,8 +98,10 @@ class LayerProgram(UnitProgram):
         return load_bytes(HOST_X, t * (NI << 4) + (vector << 4), LANES)
 
     def weights(self, matrix: Matrix, feature: Expr, vector: Expr) -> Expr:
-        """The 16 codes of a vector of the weights of a feature."""
-        return load_bytes(matrix.weights, feature * (matrix.operand << 4) + (vector << 4), LANES)
+        """The 16 codes of a vector of the weights of a feature, or as many indices of it and of the next one."""
+        features = [feature + row for row in range(matrix.rows_in_vector)]
+        depth, first = matrix.operand << 4, vector << 4
+        return concat(*(load_bytes(matrix.weights, f * depth + first, LANES) for f in reversed(features)))
 
     def bias(self, matrix: Matrix, feature: Expr) -> Expr:
         """The codes of the biases of 16 features."""
@@ -127,6 +141,8 @@ def emit_layer(
     _configure_cores(writer, matrices, gates, (bases, tiles), zero_first)
     _configure_acts(writer, micro_program, bias_y, zero_first)
     for number, matrix in enumerate(matrices):
+        if matrix.table is not None:
+            _store_table(writer, matrix.name, matrix.table, number)
         _store_weights(writer, matrix, gates, tiles[number])
         _store_biases(writer, matrix, gates, bases[number] + matrix.operand)
     for name, state, in_core in zip(("hidden", "kept"), states, (True, False), strict=False):
@@ -159,6 +175,7 @@ def _configure_cores(
     sizing = RNN_LAYER_SIZING_WORD.pack_expr(
         is_valid=1,
         is_zero_first=zero_first,
+        is_cluster=int(matrices[0].table is not None),
         is_bias=1,
         num_manager=len(matrices),
         num_output=(NO * gates)[7:0],
@@ -172,7 +189,7 @@ def _configure_cores(
                 adpfloat_bias_b=matrix.bias_b[2:0],
                 adpfloat_bias_i=matrix.bias_x[2:0],
                 num_input=matrix.operand[7:0],
-                base_weight=(tiles[number] << 4)[15:0],
+                base_weight=(tiles[number] * matrix.vectors_of_tile)[15:0],
                 base_bias=(bases[number] + matrix.operand)[15:0],
                 base_input=bases[number][15:0],
             )
@@ -201,6 +218,13 @@ def _configure_acts(writer: UnitProgram, micro_program: bytes, bias_y: Expr, zer
             )
 
 
+def _store_table(writer: LayerProgram, name: str, table: Expr, number: int) -> None:
+    """The codes of clustered weights to the table of every PE's manager with that number."""
+    with writer.program.loop(f"{name}_table_pe", const(PE_COUNT, 3)) as pe:
+        address = _pe_address(pe, PeRegion.CORE, const(3 + 2 * number, 16))
+        writer.write(f"store table {name}", address, load_bytes(table, const(0, 32), LANES))
+
+
 def _store_weights(writer: LayerProgram, matrix: Matrix, gates: int, first: Expr) -> None:
     """Tiles of 16 x 16 weights, for each PE by output vector, gate and vector of the operand."""
     p, name = writer.program, matrix.name
@@ -209,11 +233,11 @@ def _store_weights(writer: LayerProgram, matrix: Matrix, gates: int, first: Expr
         p.loop(f"{name}_output", NO) as o,
         p.loop(f"{name}_gate", const(gates, 3)) as gate,
         p.loop(f"{name}_input", matrix.operand) as i,
-        p.loop(f"{name}_row", const(LANES, 5)) as row,
+        p.loop(f"{name}_row", const(matrix.vectors_of_tile, 5)) as row,
     ):
-        feature = (((gate.zext(32) * PE_COUNT + pe.zext(32)) * NO + o) << 4) + row.zext(32)
+        feature = (((gate.zext(32) * PE_COUNT + pe.zext(32)) * NO + o) << 4) + row.zext(32) * matrix.rows_in_vector
         tile = first + (o * gates + gate.zext(32)) * matrix.operand + i
-        address = _pe_address(pe, PeRegion.WEIGHT, ((tile << 4) + row.zext(32))[15:0])
+        address = _pe_address(pe, PeRegion.WEIGHT, (tile * matrix.vectors_of_tile + row.zext(32))[15:0])
         writer.write(f"store weights {name}", address, writer.weights(matrix, feature, i))
 
 
@@ -264,7 +288,7 @@ def layer_domain(
 
 
 def sizes_within(
-    what: str, rows: int, features_in: int, features_out: int, gates: int, matrices: int
+    what: str, rows: int, features_in: int, features_out: int, gates: int, matrices: Sequence[Matrix]
 ) -> dict[str, int]:
     """T, ni, no and base for a layer on x [rows, features_in]; the result follows the input in the large buffer.
 
@@ -282,12 +306,13 @@ def sizes_within(
     if not 1 <= rows <= 65535:
         raise SizeError(f"Rows of {where} must be 1 to 65535 (a 16-bit register), not {rows}")
     groups, ni, no = -(-rows // 16), features_in // LANES, features_out // 64
-    operands = ni + (4 * no if matrices > 1 else 0)
+    recurrent = len(matrices) > 1
+    operands = ni + (4 * no if recurrent else 0)
     limits: Mapping[str, tuple[int, int]] = {
         "Vectors that a PE computes in a timestep": (gates * no, 255),
-        "State vectors of a PE": (no if matrices > 1 else 0, 32),
-        "Input, state and bias vectors": (operands + matrices * gates * no, 256),
-        "Weight vectors of a PE": (16 * operands * gates * no, 65536),
+        "State vectors of a PE": (no if recurrent else 0, 32),
+        "Input, state and bias vectors": (operands + len(matrices) * gates * no, 256),
+        "Weight vectors of a PE": (matrices[0].vectors_of_tile * operands * gates * no, 65536),
         "Vectors of input and output": (16 * groups * (ni + 4 * no), 65536),
     }
     for name, (used, room) in limits.items():

@@ -36,12 +36,22 @@ PARAMETER_TEXTS = {
     "bias_x": "AdaptivFloat bias of x",
     "bias_y": "AdaptivFloat bias of the result",
 }
-_BUFFERS = (
-    ("ni + no <= 256 vectors of a PE's input buffer", NI + NO <= 256),
-    ("16*no*ni <= 65536 vectors of a PE's weight buffer", NO * NI * 16 <= 65536),
-)
-DOMAIN = layer_domain(63, _BUFFERS, BIASES)
+
+
+def domain_of(vectors_of_tile: int) -> tuple[tuple[str, Expr], ...]:
+    """All sizes that FlexASR's registers and buffers admit."""
+    weights = f"{vectors_of_tile}*no*ni <= 65536 vectors of a PE's weight buffer"
+    buffers = (
+        ("ni + no <= 256 vectors of a PE's input buffer", NI + NO <= 256),
+        (weights, NO * NI * vectors_of_tile <= 65536),
+    )
+    return layer_domain(63, buffers, BIASES)
+
+
 HOST_W, HOST_B = var("host_w", mem(32, 8)), var("host_b", mem(32, 8))
+INDEX_WIDTH = 4
+HOST_INDICES, HOST_TABLE = var("host_w", mem(32, INDEX_WIDTH)), var("host_table", mem(32, 8))
+"""Clustered weights: indices of 16 codes."""
 ACTIVATIONS: dict[str | None, Function | None] = {None: None, "relu": relu, "sigmoid": sigmoid, "tanh": tanh}
 
 
@@ -81,44 +91,67 @@ def operator_of(activation: str | None) -> DenseOperator:
     return DenseOperator(multiply_add, finish_of(activation), parameters, accumulate)
 
 
-def ir_fragment(activation: str | None, order: Order = Order.FORWARD) -> Fragment:
+def ir_fragment(activation: str | None, order: Order = Order.FORWARD, *, clustered: bool = False) -> Fragment:
     """One dense instruction, of an IR that sums in this order."""
     operands = {"rows": T, "features_in": NI << 4, "features_out": NO << 6, **{n: v[2:0] for n, v in BIASES.items()}}
-    return call("ir_dense", "dense layer", DENSE_CODE, dense_ir(operator_of(activation), order), PARAMETERS, operands)
+    ila = dense_ir(operator_of(activation), order, index_width=INDEX_WIDTH if clustered else 0)
+    return call("ir_dense", "dense layer", DENSE_CODE, ila, PARAMETERS, operands)
 
 
-def linear_fragment(activation: str | None, ila: Ila) -> Fragment:
+def matrix_of(clustered: bool) -> Matrix:
+    """The layer's matrix."""
+    weights, table = (HOST_INDICES, HOST_TABLE) if clustered else (HOST_W, None)
+    return Matrix("weights", weights, HOST_B, NI, BIASES["bias_w"], BIASES["bias_x"], BIASES["bias_b"], table)
+
+
+def linear_fragment(activation: str | None, ila: Ila, *, clustered: bool = False) -> Fragment:
     """The FlexASR program of a dense layer."""
-    program = Kernel("flexasr_linear")
-    matrix = Matrix("weights", HOST_W, HOST_B, NI, BIASES["bias_w"], BIASES["bias_x"], BIASES["bias_b"])
+    program, matrix = Kernel("flexasr_linear"), matrix_of(clustered)
     micro_program = programs.assemble(programs.linear_program(activation))
     emit_layer(LayerProgram(program, ila), [matrix], 1, micro_program, BIASES["bias_y"])
-    tensors = {t.name: t for t in (HOST_X, HOST_W, HOST_B, HOST_Y)}
+    table = () if matrix.table is None else (matrix.table,)
+    tensors = {t.name: t for t in (HOST_X, matrix.weights, *table, HOST_B, HOST_Y)}
     return Fragment("flexasr_linear", ila, PARAMETERS, tensors, program)
 
 
 def linear_mapping(
-    activation: str | None = None, options: FlexAsrOptions | None = None, order: Order = Order.FORWARD
+    activation: str | None = None,
+    options: FlexAsrOptions | None = None,
+    order: Order = Order.FORWARD,
+    *,
+    clustered: bool = False,
 ) -> TensorMapping:
     """The mapping ``flexasr_linear``, with ``activation`` None, "relu", "sigmoid" or "tanh" after it.
 
     ``options`` select another reading of the hardware, and ``order`` that of the IR's sums.  The processing elements
-    sum from the first feature to the last.
+    sum from the first feature to the last.  Of ``clustered`` weights each is an index of one of 16 codes.
     """
-    function = ACTIVATIONS[activation]
+    function, matrix = ACTIVATIONS[activation], matrix_of(clustered)
     functions = [adpfloat_mul, pe_shift, pe_add_bias, pe_saturate, fixed_to_adpfloat, *([function] if function else [])]
     suffix = f"_{activation}" if activation else ""
     after = f", then {activation}" if activation else ""
     if order is not Order.FORWARD:
         suffix, after = f"{suffix}_{order.value}", f"{after}, the IR summing {order.words}"
+    if clustered:
+        suffix, after = f"{suffix}_clustered", f"{after}, each weight an index of one of 16 codes"
+
+    def sizes_of(rows: int, features_in: int, features_out: int) -> dict[str, int]:
+        what = "a FlexASR linear mapping"
+        return sizes_within(what, rows, features_in, features_out, 1, [matrix]) | dict.fromkeys(BIASES, 0)
+
     return layer_mapping(
         name=f"flexasr_linear{suffix}",
-        ir=ir_fragment(activation, order),
-        device=linear_fragment(activation, flexasr(options)),
+        ir=ir_fragment(activation, order, clustered=clustered),
+        device=linear_fragment(activation, flexasr(options), clustered=clustered),
         parameters=PARAMETERS,
         parameter_texts=PARAMETER_TEXTS,
-        domain=DOMAIN,
-        inputs=(("host_x", "tensor_in"), ("host_w", "tensor_weights"), ("host_b", "tensor_bias")),
+        domain=domain_of(matrix.vectors_of_tile),
+        inputs=(
+            ("host_x", "tensor_in"),
+            ("host_w", "tensor_weights"),
+            *((("host_table", "tensor_table"),) if clustered else ()),
+            ("host_b", "tensor_bias"),
+        ),
         abstract=frozenset(f.name for f in functions),
         sizes_of=sizes_of,
         statement=f"FlexASR's linear program computes the quantised dense layer x w^T + b{after}",
@@ -129,12 +162,3 @@ def linear_mapping(
         shape_names=("rows", "features_in", "features_out"),
         sums=SUMS,
     )
-
-
-def sizes_of(rows: int, features_in: int, features_out: int) -> dict[str, int]:
-    """Sizes for x [rows, features_in] and ``features_out`` outputs; AdaptivFloat biases are 0.
-
-    Raises SizeError where FlexASR cannot hold the shape.
-    """
-    sizes = sizes_within("a FlexASR linear mapping", rows, features_in, features_out, 1, 1)
-    return sizes | dict.fromkeys(BIASES, 0)

@@ -9,6 +9,7 @@ the first timestep; given states are stored where later ones lie, and nothing is
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from accel_models.flexasr import micro_programs as programs
 from accel_models.flexasr.functions import eadd, emul, onex, pe_add_bias, pe_saturate, pe_shift, sigmoid, tanh
@@ -22,10 +23,13 @@ from ir_semantics.layers.recurrent import RECURRENT_CODE, RecurrentCell, recurre
 
 from .buffers import BASE, HOST_X, HOST_Y, T
 from .layers import NI, NO, LayerProgram, Matrix, emit_layer, layer_domain, layer_mapping, sizes_within
-from .linear import SUMS, multiply_add
+from .linear import INDEX_WIDTH, SUMS, multiply_add
 from .mapping import ASSUMPTIONS
 
 HOST_W, HOST_B, HOST_U, HOST_C = (var(n, mem(32, 8)) for n in ("host_w", "host_b", "host_u", "host_c"))
+INDICES_W, INDICES_U = (var(n, mem(32, INDEX_WIDTH)) for n in ("host_w", "host_u"))
+TABLE_W, TABLE_U = (var(n, mem(32, 8)) for n in ("host_w_table", "host_u_table"))
+"""Clustered weights: indices of 16 codes for each matrix."""
 HOST_H0, HOST_C0 = var("host_h0", mem(32, 8)), var("host_c0", mem(32, 8))
 """The first hidden state, and an LSTM's first cell state."""
 BIASES = {n: var(n, bv(32)) for n in ("bias_w", "bias_x", "bias_b", "bias_u", "bias_c", "bias_h")}
@@ -109,72 +113,85 @@ def cell_of(kind: str) -> RecurrentCell:
     )
 
 
-def ir_fragment(kind: str, *, given: bool = False) -> Fragment:
+def ir_fragment(kind: str, *, given: bool = False, clustered: bool = False) -> Fragment:
     """One recurrent instruction, from states of zeros or ``given`` ones."""
     operands = {"rows": T, "input_features": NI << 4, "features": NO << 6, **{n: v[2:0] for n, v in BIASES.items()}}
-    ila = recurrent_ir(cell_of(kind), given=given)
+    ila = recurrent_ir(cell_of(kind), given=given, index_width=INDEX_WIDTH if clustered else 0)
     return call(f"ir_{kind}", f"{kind} layer", RECURRENT_CODE, ila, PARAMETERS, operands)
 
 
-def recurrent_fragment(kind: str, ila: Ila, *, given: bool = False) -> Fragment:
-    """The FlexASR program of a recurrent layer, from states of zeros or ``given`` ones."""
-    gates, micro_program, _, keeps = CELLS[kind]
-    program = Kernel(f"flexasr_{kind}")
+def matrices_of(clustered: bool) -> list[Matrix]:
+    """The matrices beside the input and beside the hidden state."""
     b = BIASES
     matrices = [
         Matrix("w", HOST_W, HOST_B, NI, b["bias_w"], b["bias_x"], b["bias_b"]),
         Matrix("u", HOST_U, HOST_C, NO << 2, b["bias_u"], b["bias_h"], b["bias_c"]),
     ]
+    if clustered:
+        tables = ((INDICES_W, TABLE_W), (INDICES_U, TABLE_U))
+        matrices = [replace(m, weights=w, table=t) for m, (w, t) in zip(matrices, tables, strict=True)]
+    return matrices
+
+
+def recurrent_fragment(kind: str, ila: Ila, *, given: bool = False, clustered: bool = False) -> Fragment:
+    """The FlexASR program of a recurrent layer, from states of zeros or ``given`` ones."""
+    gates, micro_program, _, keeps = CELLS[kind]
+    program, matrices = Kernel(f"flexasr_{kind}"), matrices_of(clustered)
     kept = {"": (), "output": (HOST_H0,), "state": (HOST_C0,)}[keeps]
     states = (HOST_H0, *kept) if given else ()
     code = programs.assemble(micro_program)
-    emit_layer(LayerProgram(program, ila), matrices, len(gates), code, b["bias_h"], states)
-    tensors = {t.name: t for t in (HOST_X, HOST_W, HOST_B, HOST_U, HOST_C, *states, HOST_Y)}
+    emit_layer(LayerProgram(program, ila), matrices, len(gates), code, BIASES["bias_h"], states)
+    weights = [t for m in matrices for t in (m.weights, m.table, m.bias) if t is not None]
+    tensors = {t.name: t for t in (HOST_X, *weights, *states, HOST_Y)}
     return Fragment(program.name, ila, PARAMETERS, tensors, program)
 
 
-def domain_of(gates: int) -> tuple[tuple[str, Expr], ...]:
+def domain_of(gates: int, vectors_of_tile: int) -> tuple[tuple[str, Expr], ...]:
     """All sizes that FlexASR's registers and buffers admit."""
     inputs = f"ni + {2 * gates + 4}*no <= 256 vectors of a PE's input buffer"
-    weights = f"{16 * gates}*no*(ni + 4*no) <= 65536 vectors of a PE's weight buffer"
+    weights = f"{vectors_of_tile * gates}*no*(ni + 4*no) <= 65536 vectors of a PE's weight buffer"
     buffers = (
         (inputs, NI + NO * (2 * gates + 4) <= 256),
-        (weights, (NO * gates) * (NI + NO * 4) * 16 <= 65536),
+        (weights, (NO * gates) * (NI + NO * 4) * vectors_of_tile <= 65536),
     )
     return layer_domain(min(32, 255 // gates), buffers, BIASES)
 
 
-def recurrent_mapping(kind: str, options: FlexAsrOptions | None = None, *, given: bool = False) -> TensorMapping:
+def recurrent_mapping(
+    kind: str, options: FlexAsrOptions | None = None, *, given: bool = False, clustered: bool = False
+) -> TensorMapping:
     """The mapping ``flexasr_{kind}``, "rnn", "gru" or "lstm", or ``flexasr_{kind}_from`` where states are ``given``.
 
-    ``options`` select another reading of the hardware.
+    ``options`` select another reading of the hardware.  Of ``clustered`` weights each is an index of one of 16 codes.
     """
-    gates = CELLS[kind][0]
+    gates, matrices = CELLS[kind][0], matrices_of(clustered)
     states = (("host_h0", "tensor_first_out"), *((("host_c0", "tensor_first_state"),) if kind == "lstm" else ()))
 
     def sizes_of(rows: int, features_in: int, features: int) -> dict[str, int]:
         what = f"a FlexASR {kind} mapping"
-        return sizes_within(what, rows, features_in, features, len(gates), 2) | dict.fromkeys(BIASES, 0)
+        return sizes_within(what, rows, features_in, features, len(gates), matrices) | dict.fromkeys(BIASES, 0)
 
     return layer_mapping(
-        name=f"flexasr_{kind}_from" if given else f"flexasr_{kind}",
-        ir=ir_fragment(kind, given=given),
-        device=recurrent_fragment(kind, flexasr(options), given=given),
+        name=f"flexasr_{kind}{'_from' if given else ''}{'_clustered' if clustered else ''}",
+        ir=ir_fragment(kind, given=given, clustered=clustered),
+        device=recurrent_fragment(kind, flexasr(options), given=given, clustered=clustered),
         parameters=PARAMETERS,
         parameter_texts=PARAMETER_TEXTS,
-        domain=domain_of(len(gates)),
+        domain=domain_of(len(gates), matrices[0].vectors_of_tile),
         inputs=(
             ("host_x", "tensor_in"),
             ("host_w", "tensor_weights"),
             ("host_b", "tensor_bias"),
             ("host_u", "tensor_hidden_weights"),
             ("host_c", "tensor_hidden_bias"),
+            *((("host_w_table", "tensor_table"), ("host_u_table", "tensor_hidden_table")) if clustered else ()),
             *(states if given else ()),
         ),
         abstract=frozenset(ABSTRACT),
         sizes_of=sizes_of,
         statement=f"FlexASR's {kind} program computes the quantised {kind} layer from "
-        f"{'given states' if given else 'a state of zeros'}, every timestep",
+        f"{'given states' if given else 'a state of zeros'}, every timestep"
+        f"{', each weight an index of one of 16 codes' if clustered else ''}",
         assumptions=(
             *ASSUMPTIONS,
             "inputs are padded to 16 features, states to 64 (with weights of zero where padding must have no effect)",

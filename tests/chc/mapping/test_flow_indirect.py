@@ -271,10 +271,13 @@ def unrolled(loops: Sequence[tuple[Expr, Store, int]]) -> dict[Expr, Expr]:
 
 WORDS = concat(*(TENSOR.load(const(8, 32) + k) for k in reversed(range(8))))
 BYTES = load_bytes(var("bytes", mem(32, 8)), var("from", bv(32)), 16)
+ROWS = concat(*(load_bytes(var("bytes", mem(32, 8)), var(f"row{k}", bv(32)), 8) for k in (1, 0)))
 FIELDS = concat(const(1, 32), var("size", bv(32)), const(7, 64))
 
 
-@pytest.mark.parametrize("data,count", [(WORDS, 2), (BYTES, 1), (FIELDS, 1)], ids=["words", "bytes", "fields"])
+@pytest.mark.parametrize(
+    "data,count", [(WORDS, 2), (BYTES, 1), (ROWS, 2), (FIELDS, 1)], ids=["words", "bytes", "rows", "fields"]
+)
 def test_stores_of_one_command_are_loops(data: Expr, count: int) -> None:
     stores = byte_stores(range(16), data)
     loops = rolled_apart(stores)

@@ -106,6 +106,17 @@ def bag(k: Kernel, s: States, *, memory: bool = False, turned: bool = False, beg
         k.store(s["dst"], i * m + j, acc)
 
 
+def halved(k: Kernel, s: States, *, even: int = 0, first: int = 0, both: bool = True) -> None:
+    """The device has a table of even rows' entries, and one of odd rows'."""
+    with k.loop("e", s["n"]) as e:
+        for name, place in (("t0", e + e + first), ("t2", e + e + 1))[: 1 + both]:
+            k.store(s[name], e, k.load(f"copied_{name}", s["tmp"], place))
+    with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
+        one, two = (k.load(f"row_{name}", s[name], i >> 1) for name in ("t0", "t2"))
+        row = ite(i[0] == even, one, two).zext(32)
+        k.store(s["dst"], i * s["m"] + j, k.load("word", s["src"], row * s["m"] + j))
+
+
 def offsets(k: Kernel, s: States, *, more: int = 0) -> None:
     """dst[i, j] = src[offset[i] + j]."""
     with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
@@ -138,6 +149,7 @@ RIGHT: dict[str, tuple[Body, Body, bool]] = {
     "sums of rows": (bag, bag, False),
     "sums of rows in memory": (partial(bag, memory=True), bag, False),
     "offsets": (offsets, offsets, False),
+    "one of two tables": (halved, rows, True),
 }
 
 
@@ -181,6 +193,9 @@ WRONG: dict[str, tuple[Body, Body, bool]] = {
     "sums that begin with another number": (partial(bag, memory=True, begin=8), bag, False),
     "offsets by one more": (partial(offsets, more=1), offsets, False),
     "offsets for rows": (offsets, rows, False),
+    "the other one of two tables": (partial(halved, even=1), rows, True),
+    "a table of the next even rows": (partial(halved, first=2), rows, True),
+    "one of two tables is not written": (partial(halved, both=False), rows, True),
 }
 
 
