@@ -30,6 +30,7 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["XDG_CACHE_HOME"] = directory
         # tests start a hundred interpreters, of which none has to compile the packages again
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False  # assertions are rewritten once, not each time and by each worker
 
 
 def pytest_collection_finish() -> None:

@@ -34,6 +34,7 @@ from reports.certificate import (
 )
 from reports.checker import replay
 from rewrites.claims.subjects.mapping import MappingSubject
+from rewrites.mappings.flexasr.chains import reload_mapping
 from rewrites.mappings.flexasr.pooling import pooling_mapping
 from smt_encodings.claims import Runs, Status, Verdict
 from smt_encodings.discharge import Requirements
@@ -45,13 +46,13 @@ SCHEMA = json.loads((Path(module.__file__).parent / "certificate.schema.json").r
 @pytest.fixture(scope="module")
 def proved() -> Verdict:
     return replace(
-        chc.mapping.prove.prove(pooling_mapping("max")), runs=Runs(3, ("T = 2, nv = 1, base = 0",), ("no more",))
+        chc.mapping.prove.prove(reload_mapping("apart")), runs=Runs(3, ("T = 2, nv = 1, base = 1",), ("no more",))
     )
 
 
 @pytest.fixture(scope="module")
 def certificate(proved: Verdict) -> Certificate:
-    return certificate_of(semantics_of(pooling_mapping("max")), proved, {}, "ilaverify test")
+    return certificate_of(semantics_of(reload_mapping("apart")), proved, {}, "ilaverify test")
 
 
 def resealed(content: Certificate) -> Certificate:
@@ -196,12 +197,12 @@ def test_a_proof_without_runs_says_why(certificate: Certificate, tmp_path: Path)
 @pytest.mark.parametrize("status", [s for s in Status if s is not Status.PROVED])
 def test_only_a_proof_gets_a_certificate(proved: Verdict, status: Status) -> None:
     with pytest.raises(CertificateError, match="PROVED"):
-        certificate_of(semantics_of(pooling_mapping("max")), replace(proved, status=status), {}, "test")
+        certificate_of(semantics_of(reload_mapping("apart")), replace(proved, status=status), {}, "test")
 
 
 @pytest.mark.proof
 def test_a_proof_without_answers_gets_no_certificate(proved: Verdict) -> None:
-    mapping = pooling_mapping("max")
+    mapping = reload_mapping("apart")
     unasked = chc.mapping.prove.prove(mapping, discharger=Requirements())
     for verdict in (
         unasked,
@@ -262,7 +263,7 @@ FORGERIES: dict[str, Callable[[Certificate], Any]] = {
     ),
     "two obligations exchange their texts": lambda c: (
         lambda a, b: (a.update(smtlib=b["smtlib"]), b.update(smtlib=a["smtlib"]))
-    )(c["obligations"][5], c["obligations"][50]),
+    )(c["obligations"][5], c["obligations"][40]),
     "the size domain is worded more widely": lambda c: c["claim"].update(size_domain="all sizes"),
     "the statement is worded more widely": lambda c: c["claim"].update(statement="P = NP"),
     "the equality is another one": lambda c: c["claim"].update(equality="over_reals"),
@@ -301,7 +302,7 @@ FORGERIES: dict[str, Callable[[Certificate], Any]] = {
 
 @pytest.mark.proof
 def test_the_honest_certificate_is_bound(certificate: Certificate) -> None:
-    assert binding_problems(certificate, MappingSubject(pooling_mapping("max"))) == []
+    assert binding_problems(certificate, MappingSubject(reload_mapping("apart"))) == []
 
 
 @pytest.mark.proof
@@ -314,7 +315,7 @@ def test_a_forgery_is_found(certificate: Certificate, forgery: str, tmp_path: Pa
     forged = resealed(forged)
     assert forged["digest"] != certificate["digest"]
     content = read_certificate(written(tmp_path / "forged.json", forged))  # its form and digest are right
-    assert binding_problems(content, MappingSubject(pooling_mapping("max")))
+    assert binding_problems(content, MappingSubject(reload_mapping("apart")))
 
 
 @pytest.mark.proof
@@ -324,7 +325,7 @@ def test_fewer_hypotheses_are_no_forgery_but_have_to_be_enough(certificate: Cert
     lines = target["smtlib"].splitlines()
     goal = next(i for i, x in enumerate(lines) if x.startswith("(assert"))
     target["smtlib"] = "\n".join(x for i, x in enumerate(lines) if i <= goal or not x.startswith("(assert")) + "\n"
-    assert binding_problems(forged, MappingSubject(pooling_mapping("max"))) == []
+    assert binding_problems(forged, MappingSubject(reload_mapping("apart"))) == []
     forged["obligations"] = [target]
     for solver in ("z3", "cvc5"):
         problems = replay(forged, solver, 5).problems
@@ -378,7 +379,8 @@ def test_a_changed_model_or_claim_is_noticed(certificate: Certificate, reading: 
         mapping = replace(plain, sums=(Reduction(either),))
     else:
         mapping = replace(plain, abstract=frozenset())
-    problems = binding_problems(certificate, MappingSubject(mapping))
+    content = {**certificate, "semantics": semantics_of(plain)}
+    problems = binding_problems(content, MappingSubject(mapping))
     assert problems and "digest differs" in problems[0]
 
 

@@ -347,7 +347,7 @@ def test_more_alike_stores_than_eight_bits_can_number(at_once: bool) -> None:
     assert verdict.status is Status.PROVED, verdict.reason
 
 
-@pytest.mark.parametrize("at_once", [False, True])
+@pytest.mark.parametrize("at_once", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_a_wrong_one_of_more_alike_stores_than_eight_bits_can_number_is_not_proved(at_once: bool) -> None:
     wrong = many(270, at_once=at_once)
     assert differs(wrong, {"n": 1, "m": 1})

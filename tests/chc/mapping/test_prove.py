@@ -226,6 +226,7 @@ def test_a_wrong_model_is_never_proved(name: str) -> None:
     assert verdict.status in (Status.UNKNOWN, Status.ERROR) and verdict.reason
 
 
+@pytest.mark.slow
 @pytest.mark.proof
 def test_the_published_stride_is_proved_too() -> None:
     """Software sets manager and unit alike, so both readings of the stride agree."""

@@ -92,7 +92,7 @@ def square(device: Body, ir: Body) -> TensorMapping:
     return replace(claim, sample_shapes=tuple((n, 1) for n in range(1, 10)))
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("name", [n if n != "band" else pytest.param(n, marks=pytest.mark.slow) for n in SHAPES])
 def test_rows_that_depend_on_their_number_are_written(name: str) -> None:
     rows = SHAPES[name]
     assert status(square(partial(written, rows), partial(chosen, rows))) is Status.PROVED

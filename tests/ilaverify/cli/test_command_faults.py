@@ -251,7 +251,7 @@ def test_huge_widths_in_portable_models(width: int) -> None:
 
 @pytest.mark.parametrize(
     ("number", "targets"),
-    [(np.nan, TARGETS), (np.inf, ("vta",)), pytest.param(np.inf, TARGETS, marks=pytest.mark.slow)],
+    [(np.nan, ("flexasr",)), (np.inf, ("vta",)), pytest.param(np.inf, TARGETS, marks=pytest.mark.slow)],
 )
 def test_weights_that_are_no_numbers_stay_on_the_host(number: float, targets: tuple[str, ...], tmp_path: Path) -> None:
     from ilaverify.catalogue import all_entries, find_backends

@@ -75,11 +75,11 @@ def test_columns_of_lists(tmp_path: Path) -> None:
 def proved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The directory of a certificate written by the command line."""
     directory = tmp_path_factory.mktemp("proved")
-    done = run("mapping", "flexasr_maxpool", "--method", "chc", "-o", directory / "certificates", cwd=directory)
+    done = run("mapping", "flexasr_reload_apart", "--method", "chc", "-o", directory / "certificates", cwd=directory)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.startswith("PROVED  flexasr_maxpool  (chc, ")
-    assert f"written   {directory}/certificates/flexasr_maxpool.chc.cert.json\n" in done.stdout
-    assert "T is a multiple of 2, 2 <= T <= 65534, 1 <= nv <= 255" in done.stdout
+    assert done.stdout.startswith("PROVED  flexasr_reload_apart  (chc, ")
+    assert f"written   {directory}/certificates/flexasr_reload_apart.chc.cert.json\n" in done.stdout
+    assert "1 <= T <= 65535, 1 <= nv <= 255" in done.stdout
     assert "NOT DISCHARGED" not in done.stdout and "not claimed" in done.stdout
     return directory / "certificates"
 
@@ -89,8 +89,8 @@ def proved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     "solver", [pytest.param("cvc5", marks=pytest.mark.slow), pytest.param("z3", marks=pytest.mark.slow), "both"]
 )
 def test_a_certificate_is_accepted(proved: Path, solver: str) -> None:
-    assert os.listdir(proved) == ["flexasr_maxpool.chc.cert.json"]
-    done = run("check", proved / "flexasr_maxpool.chc.cert.json", "--solver", solver, cwd=proved)
+    assert os.listdir(proved) == ["flexasr_reload_apart.chc.cert.json"]
+    done = run("check", proved / "flexasr_reload_apart.chc.cert.json", "--solver", solver, cwd=proved)
     assert done.returncode == 0, done.stdout
     assert done.stdout.startswith("ACCEPTED") and done.stdout.endswith("1 accepted, 0 rejected\n")
     assert done.stdout.count("obligations hold") == (2 if solver == "both" else 1)
@@ -98,9 +98,9 @@ def test_a_certificate_is_accepted(proved: Path, solver: str) -> None:
 
 @pytest.mark.proof
 def test_a_tampered_certificate_is_rejected(proved: Path, tmp_path: Path) -> None:
-    text = (proved / "flexasr_maxpool.chc.cert.json").read_text()
+    text = (proved / "flexasr_reload_apart.chc.cert.json").read_text()
     (tmp_path / "good.json").write_text(text)
-    (tmp_path / "bad.json").write_text(text.replace("65534", "65535", 1))
+    (tmp_path / "bad.json").write_text(text.replace("65535", "65536", 1))
     (tmp_path / "cut.json").write_text(text[:-100])
     (tmp_path / "empty.json").write_text("")
     for name, message in (
@@ -120,7 +120,7 @@ def test_a_tampered_certificate_is_rejected(proved: Path, tmp_path: Path) -> Non
 def test_a_forged_subject_or_claim_is_rejected(proved: Path, tmp_path: Path) -> None:
     from reports.certificate import certificate_text, content_digest
 
-    content = json.loads((proved / "flexasr_maxpool.chc.cert.json").read_text())
+    content = json.loads((proved / "flexasr_reload_apart.chc.cert.json").read_text())
     for change, message in (
         ({"subject": "flexasr_meanpool"}, "its digest differs"),
         ({"subject": "hope"}, "there is no claim named 'hope'"),

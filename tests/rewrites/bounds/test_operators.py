@@ -257,7 +257,7 @@ SHARP: Mapping[str, tuple[tuple[Any, str], float]] = {
     "hlscnn_conv2d": ((hlscnn_campaign, "at_worst"), 0.85),
     "hlscnn_conv2d_8bit": ((hlscnn_campaign, "at_worst"), 0.8),
 }
-LONG = {"flexasr_gru", "flexasr_lstm", "flexasr_rnn", "flexasr_attention", "hlscnn_conv2d_8bit"}
+LONG = {"flexasr_layernorm", "flexasr_gru", "flexasr_lstm", "flexasr_rnn", "flexasr_attention", "hlscnn_conv2d_8bit"}
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] if n in LONG else []) for n in SHARP])

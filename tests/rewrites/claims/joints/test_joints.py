@@ -49,12 +49,15 @@ Expand = Callable[[Assembly, Sequence[int], Attributes], int]
 
 LONG = (
     "joint-flexasr-gru-flexasr-gru",
+    "joint-flexasr-gru-from-flexasr-gru-from",
     "joint-flexasr-linear-flexasr-linear-relu",
     "joint-flexasr-linear-flexasr-linear-sigmoid",
     "joint-flexasr-linear-flexasr-linear-tanh",
     "joint-flexasr-max-pool-x3-flexasr-float-maxpool-x3",
     "joint-flexasr-lstm-flexasr-lstm",
+    "joint-flexasr-lstm-from-flexasr-lstm-from",
     "joint-flexasr-max-pool-x4-flexasr-float-maxpool-x4",
+    "joint-flexasr-mean-pool-flexasr-float-meanpool",
     "conv2d_8bit: lanes not moved",
 )
 """Others like them take less time."""
