@@ -13,6 +13,7 @@ from ila_lang.extensions import ExtensionError
 from reports.subjects import Entry, Subject
 from rewrites.bounds.catalogue import LEMMAS
 from rewrites.bounds.lemmas.real_rules import RULES as ERROR_RULES
+from rewrites.claims.joints.sequences import SEQUENCES
 from rewrites.claims.theorems.operators import OPERATORS
 from rewrites.rules.rule_set import RULE_SETS, RuleSet
 from smt_encodings.claims import Status
@@ -21,18 +22,19 @@ from .names import bound_name, slug
 from .subjects.bounds import BoundSubject
 from .subjects.numerics import ErrorRuleSubject, LemmaSubject
 from .subjects.scalar import ScalarSubject
+from .subjects.sequences import SequencesSubject
 from .subjects.tensor import TensorSubject
 from .subjects.tokens import TokenSubject
 
 
 def entries() -> Mapping[str, Entry]:
-    """Rules of all rule sets, lemmas, theorems; raises ExtensionError where two have one name.
+    """Rules of all rule sets and on layers, lemmas, theorems; raises ExtensionError where two have one name.
 
     A wrong rule must be refuted; a wrong rule on scalars has the name of its row, its repairs are numbered.
     """
     known: dict[str, tuple[str, Entry]] = {}
     of_sets = ((s.name, c) for s in RULE_SETS.all().values() for c in (*_scalars(s), *_tensors(s)))
-    own = (("", c) for c in (*_lemmas(), *_theorems()))
+    own = (("", c) for c in (*_layers(), *_lemmas(), *_theorems()))
     for rules, (name, entry) in (*of_sets, *own):
         if not name:
             where = _file(rules, entry)
@@ -76,6 +78,13 @@ def _tensors(of: RuleSet) -> Iterator[tuple[str, Entry]]:
     for rule in of.tensor:
         name = slug(rule.name)
         yield name, _entry("rule", rule.statement, partial(TensorSubject, name, rule), rule.kind is Kind.WRONG)
+
+
+def _layers() -> Iterator[tuple[str, Entry]]:
+    for rule in SEQUENCES.values():
+        name = slug(rule.name)
+        left, right = rule.layers
+        yield name, _entry("rule", f"{left} = {right}", partial(SequencesSubject, name, rule))
 
 
 def _lemmas() -> Iterator[tuple[str, Entry]]:

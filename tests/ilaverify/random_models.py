@@ -136,14 +136,16 @@ def _normalisation(draw: st.DrawFn, model: Model) -> None:
 
 
 def _recurrent(draw: st.DrawFn, model: Model) -> None:
-    """A recurrent layer of one sequence; the last state goes on."""
+    """A recurrent layer of up to three sequences, in any direction; the last states go on."""
     operator, gates = draw(st.sampled_from([("LSTM", 4), ("GRU", 3), ("RNN", 1)]))
     steps, inputs, hidden = draw(st.integers(1, 3)), draw(st.integers(1, 9)), draw(st.integers(1, 6))
-    model.shape = (steps, 1, inputs)
-    weights = [model.weight(1, gates * hidden, n) for n in (inputs, hidden)]
+    direction = draw(st.sampled_from(["forward", "forward", "reverse", "bidirectional"]))
+    directions = 2 if direction == "bidirectional" else 1
+    model.shape = (steps, draw(st.integers(1, 3)), inputs)
+    weights = [model.weight(directions, gates * hidden, n) for n in (inputs, hidden)]
     more = {"linear_before_reset": draw(st.integers(0, 1))} if operator == "GRU" else {}
-    biases = model.weight(1, 2 * gates * hidden)
-    model.add(operator, *weights, biases, outputs=2, hidden_size=hidden, **more)
+    biases = model.weight(directions, 2 * gates * hidden)
+    model.add(operator, *weights, biases, outputs=2, hidden_size=hidden, direction=direction, **more)
 
 
 @st.composite

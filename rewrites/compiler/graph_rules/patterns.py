@@ -28,9 +28,10 @@ from ir_semantics.tensors.elements import Element, substitute_element
 from ir_semantics.tensors.index import Index, Names, index
 from ir_semantics.tensors.operators import fill
 from ir_semantics.tensors.terms import Shape, Tensor, element_of, input_, operands_of
+from rewrites.claims.joints.sequences import LayerRule
 
-Symbolic: TypeAlias = "Index | bool | int | tuple[Symbolic, ...]"
-"""An attribute that may depend on sizes."""
+Symbolic: TypeAlias = "Index | bool | int | float | str | tuple[Symbolic, ...]"
+"""An attribute that may depend on sizes; words and fractions are those of layers."""
 
 Literal: TypeAlias = "Fraction | float | Index"
 
@@ -65,7 +66,8 @@ def sides_of(rule: TensorRule) -> tuple[Pattern, Pattern]:
     """Both sides of a rule; raises NoPattern where one has none, or where the rule speaks of its inputs' elements."""
     if rule.masks or rule.positive:
         raise NoPattern(f"{rule.name} holds for some data only")
-    return pattern_of(rule.left), pattern_of(rule.right)
+    left, right = rule.layers if isinstance(rule, LayerRule) else (rule.left, rule.right)
+    return pattern_of(left), pattern_of(right)
 
 
 # -- from terms to patterns -----------------------------------------------------------------------------
@@ -145,6 +147,8 @@ def _attributes(
 ) -> tuple[tuple[str, Symbolic], ...]:
     """The attributes of the graph operator of that name; raises NoPattern where it has no such operator."""
     operator = OPERATORS.get(tensor.operator)
+    if operator is not None and operator.expand is not None:
+        return tuple(sorted((name, cast(Symbolic, value)) for name, value in values.items()))
     if operator is None or operator.term is None:
         raise NoPattern(f"graphs have no operator {tensor.operator}")
     attributes = {name: _symbolic(value) for name, value in values.items() if name in operator.attributes}
@@ -328,6 +332,8 @@ def _equal(value: Symbolic, attribute: Attribute, state: _State) -> _State | Non
         return extended
     if isinstance(value, bool):
         return state if attribute is value or (attribute is None and not value) else None
+    if isinstance(value, float | str):
+        return state if type(attribute) is type(value) and attribute == value else None
     if isinstance(attribute, bool) or not isinstance(attribute, int):
         return None
     polynomial = index(value)
@@ -409,6 +415,11 @@ def _concrete(value: Symbolic, sizes: Mapping[str, int]) -> Attribute:
     if isinstance(value, tuple):
         return tuple(_concrete(v, sizes) for v in value)
     return value.value(sizes) if isinstance(value, Index) else value
+
+
+def inputs_of(*patterns: Pattern) -> dict[str, Shape]:
+    """The shapes of the inputs by name."""
+    return {node.name: node.shape for pattern in patterns for node in _postorder(pattern) if node.operator == "input"}
 
 
 def _postorder(root: Pattern) -> Iterator[Pattern]:

@@ -22,7 +22,7 @@ from rewrites.egraph import EGraph, EGraphError, Rule, Substitution, Symbol
 from rewrites.egraph.pattern import Maker
 from smt_encodings.claims import Equality
 
-from .patterns import Found, Instance, NoPattern, Pattern, build, fits, instances, sides_of
+from .patterns import Found, Instance, NoPattern, Pattern, build, fits, inputs_of, instances, sides_of
 
 if TYPE_CHECKING:
     from rewrites.claims.gate import Admission
@@ -94,12 +94,13 @@ class TensorRewrite:
         claims = [self.claim] if self.converse is None else [self.claim, self.converse]
         if len(whole) < len(sizes) or not all(fits(claim, whole) for claim in claims):
             raise EGraphError(f"sizes must satisfy the premise of {self.rule.name}; {sizes} do not")
-        if set(inputs) != set(self.claim.inputs):
-            raise EGraphError(f"{self.rule.name} must be given its inputs {', '.join(self.claim.inputs)}")
+        shapes = inputs_of(self.left, self.right)
+        if set(inputs) != set(shapes):
+            raise EGraphError(f"{self.rule.name} must be given its inputs {', '.join(shapes)}")
         dtypes = set()
-        for name, tensor in self.claim.inputs.items():
+        for name, extents in shapes.items():
             type_ = maker.type_of(inputs[name])
-            shape = tuple(d.value(whole) for d in tensor.shape)
+            shape = tuple(d.value(whole) for d in extents)
             if not isinstance(type_, TensorType) or type_.shape != shape:
                 raise EGraphError(
                     f"the input {name} of {self.rule.name} must have the shape {list(shape)}, not {type_}"

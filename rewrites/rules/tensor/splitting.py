@@ -10,7 +10,7 @@ from chc.tensor_rules.rule import TensorRule
 from ir_semantics.scalars.terms import exp, relu, variable
 from ir_semantics.tensors.conditions import both, le
 from ir_semantics.tensors.index import IndexLike
-from ir_semantics.tensors.operators import concat, map_, slice_, transpose
+from ir_semantics.tensors.operators import broadcast, concat, map_, slice_, transpose
 from ir_semantics.tensors.reductions import conv, matmul, mean
 from ir_semantics.tensors.terms import Tensor, input_
 
@@ -81,7 +81,19 @@ ACTIVATION_OF_PARTS = {
 }
 """By activation, as :mod:`ir_semantics.graph` calls them."""
 
+SEQUENCES = input_("x", N, M, C)
+SEQUENCES_IN_PARTS = TensorRule(
+    "sequences in two parts", concat(1, first(SEQUENCES, Q, 1), rest(SEQUENCES, Q, 1)), SEQUENCES, le(Q, M)
+)
+SOME_OF_A_NUMBER = TensorRule(
+    "some rows of a number that is repeated",
+    slice_(broadcast(input_("z"), [N, C], []), [Q, 0], [T, C]),
+    broadcast(input_("z"), [T - Q, C], []),
+)
+
 _VALID = [
+    SEQUENCES_IN_PARTS,
+    SOME_OF_A_NUMBER,
     PRODUCT_ROWS,
     PRODUCT_COLUMNS,
     DENSE_ROWS,
@@ -103,6 +115,12 @@ _VALID = [
 ]
 
 _WRONG = [
+    wrong(
+        "sequences in two parts, exchanged",
+        concat(1, rest(SEQUENCES, Q, 1), first(SEQUENCES, Q, 1)),
+        SEQUENCES,
+        both(at_least(1, N, C, Q), le(Q + 1, M)),
+    ),
     wrong(
         "outputs of a dense layer in two parts with one bias",
         dense(ROWS, WEIGHTS, BIAS),

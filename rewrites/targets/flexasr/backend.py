@@ -7,6 +7,7 @@ from typing import Final
 
 from ir_semantics.graph.ir import Node
 from ir_semantics.graph.types import TensorType
+from rewrites.claims.joints.sequences import LAYER_OPTIONS
 from rewrites.compiler.graph_rules.definitions import definitions
 from rewrites.compiler.graph_rules.tensor_rewrites import Constants
 from rewrites.compiler.offload.backend import Backend
@@ -16,7 +17,7 @@ from rewrites.compiler.offload.takers import Taken, Taker, as_product, as_sums
 from rewrites.compiler.offload.unfolding import Unfolding, Uniform, plain_layers
 from rewrites.egraph.rewrite import Rewrite
 
-from .operators import LAYER_NORM, LAYER_OPTIONS, LINEAR, OPERATORS, POOLS, RECURRENT
+from .operators import LAYER_NORM, LINEAR, OPERATORS, POOLS, RECURRENT
 from .places import EXACT, FLEXIBLE
 from .rules import CHAIN_RULES, RULES
 

@@ -39,6 +39,7 @@ from ir_semantics.tensors.index import IndexLike, size
 from ir_semantics.tensors.operators import concat, slice_
 from ir_semantics.tensors.terms import Tensor, input_
 from rewrites.claims.joints.joint import Joint
+from rewrites.claims.joints.sequences import LAYER_OPTIONS
 from rewrites.claims.theorems import flexasr as bounds
 from rewrites.compiler.codegen.interface import Options
 from rewrites.compiler.codegen.operators import AcceleratorOperator, require_fit, shapes_of
@@ -56,14 +57,6 @@ ACTIVATIONS: Final = tuple(claims.LINEAR)
 
 GATES: Final[Mapping[str, tuple[int, ...]]] = {"lstm": (0, 3, 1, 2), "gru": (1, 0, 2), "rnn": (0,)}
 """For each gate of the tensor IR's recurrent layer (ONNX's order), its place among the accelerator operator's."""
-
-_PLAIN: Final[Attributes] = {"clip": 0.0, "lengths": False, "output": 0, "reverse": False}
-LAYER_OPTIONS: Final[Mapping[str, Attributes]] = {
-    "lstm": {"activations": (("sigmoid",), ("tanh",), ("tanh",)), "input_forget": False, **_PLAIN},
-    "gru": {"activations": (("sigmoid",), ("tanh",)), "linear_before_reset": True, **_PLAIN},
-    "rnn": {"activations": (("tanh",),), **_PLAIN},
-}
-"""The tensor IR's recurrent layers that FlexASR has: their attributes."""
 
 
 def _linear(b: Assembly, of: Sequence[int], a: Attributes) -> int:

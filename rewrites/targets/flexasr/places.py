@@ -8,6 +8,7 @@ from functools import cache
 from typing import Final
 
 from chc.tensor_rules.rule import TensorRule
+from rewrites.claims.joints.sequences import SEQUENCES
 from rewrites.compiler.codegen.parts import fits, most_that_fit
 from rewrites.compiler.offload.directed import Place, Suggestion
 from rewrites.compiler.offload.places import BIASED_PRODUCTS, NORMALISATION, PRODUCTS, WEIGHTS, at, has, shape_of
@@ -27,6 +28,7 @@ from rewrites.rules.tensor.matching import (
     VECTOR_IN_PARTS,
 )
 from rewrites.rules.tensor.products import ZERO_BIAS
+from rewrites.rules.tensor.splitting import SEQUENCES_IN_PARTS, SOME_OF_A_NUMBER
 from rewrites.rules.tensor.windows import (
     AVERAGE_POOL_AS_WINDOWS,
     MAX_POOL_AS_WINDOWS,
@@ -122,6 +124,25 @@ def _gates_of_biases(count: int) -> Callable[[EGraph, ENode], Iterator[Suggestio
     return suggest
 
 
+def _halves(egraph: EGraph, node: ENode) -> Iterator[Suggestion]:
+    """The result of a recurrent layer of several sequences."""
+    n, m, c = shape_of(egraph, node.number) if dict(node.symbol.attributes)["output"] == 0 else (0, 0, 0)
+    if m > 1:
+        yield {"x": node.number}, {"n": n, "m": m, "c": c, "q": m // 2}
+
+
+def _half_of(kind: str) -> Callable[[EGraph, ENode], Iterator[Suggestion]]:
+    """The sequences of a recurrent layer in two parts."""
+
+    def suggest(egraph: EGraph, node: ENode) -> Iterator[Suggestion]:
+        of = dict(zip(SEQUENCES[kind].operands, node.operands, strict=False))
+        (t, n, i), h = shape_of(egraph, node.operands[0]), shape_of(egraph, node.operands[2])[1]
+        for start, end in ((0, n // 2), (n // 2, n)) if n > 1 else ():
+            yield of, {"t": t, "n": n, "p": start, "q": end - start, "i": i, "h": h}
+
+    return suggest
+
+
 _LAYERS: Final = frozenset({"lstm", "gru", "rnn"})
 
 EXACT: Final[Mapping[TensorRule, Place | None]] = {
@@ -144,6 +165,9 @@ FLEXIBLE: Final[Mapping[TensorRule, Place | None]] = {
     **MEANS_OF_ONE,
     **dict.fromkeys(PAIRED_MEANS),
     **inner_parts(_most_inputs),
+    SEQUENCES_IN_PARTS: Place(_LAYERS, _halves, backwards=True),
+    SOME_OF_A_NUMBER: None,
+    **{rule: at(kind, _half_of(kind)) for kind, rule in SEQUENCES.items()},
     ZERO_BIAS: at("matmul", _unbiased, backwards=True),
     BIAS_AFTER_RESHAPE: None,
     RELU_AFTER_RESHAPE: None,

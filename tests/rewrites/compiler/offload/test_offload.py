@@ -13,6 +13,7 @@ from ilaverify.catalogue import find_backends
 from ilaverify.errors import UsageError
 from ir_semantics.graph import Builder, Graph, Node, TensorType, run
 from ir_semantics.graph.words import apply, expand, literal
+from rewrites.claims.joints.sequences import LAYER_OPTIONS
 from rewrites.compiler.codegen import Options, implementable
 from rewrites.compiler.offload.compiler import Offloaded, offload
 from rewrites.compiler.offload.settings import Settings
@@ -20,7 +21,6 @@ from rewrites.egraph import EGraphError
 from rewrites.egraph.graph_checker import check_graphs
 from rewrites.egraph.rewrite import sides_of
 from rewrites.egraph.saturation import Limits
-from rewrites.targets.flexasr.operators import LAYER_OPTIONS
 from smt_encodings.claims import Equality
 from tests.rewrites.compiler.offload.offload_gates import MAPPINGS, OPERATORS, RULES, gate
 
@@ -91,13 +91,13 @@ def batched() -> Graph:
     return b.graph({"all": b.add("matmul", x, y), "one": one})
 
 
-def recurrent(kind: str, **more: object) -> Graph:
-    """A layer of one sequence; the first state of some is a constant array of zeros, of some a broadcast."""
+def recurrent(kind: str, n: int = 1, **more: object) -> Graph:
+    """A layer of n sequences; the first state of some is a constant array of zeros, of some a broadcast."""
     b = Builder()
     gates = {"lstm": 4, "gru": 3, "rnn": 1}[kind]
-    x = b.input("x", f32(4, 1, 3))
+    x = b.input("x", f32(4, n, 3))
     zero = literal(b, 0, "float32")
-    state = b.constant(np.zeros((1, 2), np.float32)) if kind != "gru" else expand(b, zero, (1, 2))
+    state = b.constant(np.zeros((n, 2), np.float32)) if kind != "gru" else expand(b, zero, (n, 2))
     weights = [b.constant(whole(gates * 2, n, seed=n) / 4) for n in (3, 2)]
     operands = [x, *weights, b.constant(whole(2 * gates * 2) / 4), state]
     if kind == "lstm":
@@ -165,6 +165,13 @@ CASES: dict[str, tuple[Callable[[], Graph], tuple[str, ...], dict[str, int]]] = 
         ("vta", "flexasr"),
         {"flexasr.rnn": 1},
     ),
+    "lstm of three sequences": (lambda: recurrent("lstm", 3), ("flexasr",), {"flexasr.lstm": 3}),
+    "last states of five sequences of a gru from their ends": (
+        lambda: recurrent("gru", 5, output=1, reverse=True),
+        ("flexasr",),
+        {"flexasr.gru": 5},
+    ),
+    "rnn of two sequences": (lambda: recurrent("rnn", 2), ("flexasr",), {"flexasr.rnn": 2}),
     "lstm on VTA": (lambda: recurrent("lstm"), ("vta",), {"vta.dense": 4}),  # one of all inputs; h = 0 needs none
     "rows": (rows, ("flexasr",), {"flexasr.layer_norm": 1, "flexasr.max_pool": 1, "flexasr.mean_pool": 1}),
 }
