@@ -19,6 +19,7 @@ from chc.scalar_rules.rule import RuleRow, ScalarRule
 from chc.tensor_rules.decide import decide_tensor_rule
 from chc.tensor_rules.rule import Kind
 from ir_semantics.mlir.semantics.function import OPERATORS
+from rewrites.claims.joints.sequences import SEQUENCES
 from rewrites.claims.registry import entries
 from rewrites.rules.scalar.catalogue import ROWS
 from rewrites.rules.tensor.catalogue import MODULES, RULES
@@ -149,7 +150,8 @@ ABOUT: Mapping[str, str] = {
 
 def counts() -> list[Count]:
     """All rules, each in one line."""
-    return [*_tensors(), _scalars(), _accelerators(), _chains()]
+    layers = Count("IR to IR", "recurrent layers", len(SEQUENCES), 0, "every size, by induction over timesteps")
+    return [*_tensors(), layers, _scalars(), _accelerators(), _chains()]
 
 
 def _tensors() -> Iterator[Count]:
@@ -162,7 +164,9 @@ def _tensors() -> Iterator[Count]:
 def _scalars() -> Count:
     rules = [entry for entry in entries().values() if entry.kind == "rule"]
     wrong = sum(e.expected is Status.REFUTED for e in rules) - sum(rule.kind is Kind.WRONG for rule in RULES)
-    return Count("IR to IR", "scalars", len(rules) - len(RULES) - wrong, wrong, "every operand of the format")
+    return Count(
+        "IR to IR", "scalars", len(rules) - len(RULES) - len(SEQUENCES) - wrong, wrong, "every operand of the format"
+    )
 
 
 def _accelerators() -> Count:
