@@ -24,11 +24,11 @@ import pysmt.shortcuts as smt
 from ila_lang import Expr, inline, inline_all, postorder, substitute
 from ila_lang.language.expr import variables_of
 from ila_lang.mapping import TensorMapping
-from smt_encodings.bits import BitEncoding, variable_text
 from smt_encodings.claims import Claim, Equality, Interpretation, Obligation, Status, Unsupported, Verdict
-from smt_encodings.direct import CannotPrint, miter_script
 from smt_encodings.discharge import Discharger, NotDischarged
 from smt_encodings.environment import fresh, fresh_symbols, plain
+from smt_encodings.expressions.bits import BitEncoding, variable_text
+from smt_encodings.expressions.direct import CannotPrint, miter_script
 from smt_encodings.solvers import z3 as solver_z3
 from smt_encodings.values import differ, differing_values, falsifying, prove_lemmas
 

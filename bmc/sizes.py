@@ -13,8 +13,8 @@ from pysmt.utils import quote
 
 from ila_lang import BvSort
 from ila_lang.mapping import TensorMapping
-from smt_encodings.bits import BitEncoding, variable_text
 from smt_encodings.environment import fresh_symbols
+from smt_encodings.expressions.bits import BitEncoding, variable_text
 from smt_encodings.printer import script
 from smt_encodings.runs import Point, Points
 from smt_encodings.sizes import points_of

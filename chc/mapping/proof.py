@@ -13,7 +13,7 @@ from ila_lang import Expr
 from ila_lang.language.expr import variables_of
 from ila_lang.mapping import TensorMapping
 from smt_encodings.discharge import Discharger, conjuncts, decide
-from smt_encodings.integers import IntegerEncoding, NotLinearizable, is_linear
+from smt_encodings.expressions.integers import IntegerEncoding, NotLinearizable, is_linear
 
 from .arithmetic.equalities import equality_steps
 from .arithmetic.ranges import apart_steps, quick, range_steps

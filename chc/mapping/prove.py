@@ -27,7 +27,7 @@ from ila_lang.mapping import SizeError, TensorMapping
 from smt_encodings.claims import Claim, Equality, Interpretation, Obligation, Status, Unsupported, Verdict
 from smt_encodings.discharge import Discharger, NotDischarged, decide
 from smt_encodings.environment import fresh_symbols, plain
-from smt_encodings.integers import IntegerEncoding, NotLinearizable
+from smt_encodings.expressions.integers import IntegerEncoding, NotLinearizable
 from smt_encodings.naming import distinct
 from smt_encodings.printer import term_text
 from smt_encodings.values import prove_lemmas

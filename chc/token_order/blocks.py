@@ -24,7 +24,7 @@ from accel_models.vta.options import HLS, VtaOptions
 from ila_lang import Expr, bv, concat, const, false, inline, substitute, true, var
 from smt_encodings.claims import Unsupported
 from smt_encodings.discharge import Discharger, decide
-from smt_encodings.integers import IntegerEncoding
+from smt_encodings.expressions.integers import IntegerEncoding
 
 from .accesses import Access, Accesses, accesses_of
 

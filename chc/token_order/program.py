@@ -32,10 +32,10 @@ from accel_models.vta.order.schedule import decode_program, describe, require_fi
 from accel_models.vta.program import Program, write_bytes
 from ila_lang import Instruction as IlaInstruction
 from ila_lang import Machine, Memory, any_of, const, substitute
-from smt_encodings.bits import BitEncoding
 from smt_encodings.claims import Claim, Equality, Interpretation, Status, Unsupported, Verdict
 from smt_encodings.discharge import Discharger, NotDischarged
 from smt_encodings.environment import fresh_symbols
+from smt_encodings.expressions.bits import BitEncoding
 from smt_encodings.runs import surviving
 
 from .accesses import Accesses, accesses_of, meetings, require_tokens, self_contained, words_of

@@ -21,10 +21,10 @@ from ila_lang import Expr, Function, Sort, compile_terms, const, inline, postord
 from ila_lang.language.expr import rebuild, variables_of
 from ila_lang.mapping import Lemma, Reduction
 
-from .bits import BitEncoding, variable_text
-from .direct import CannotPrint, differences, sort_name, term_lines
 from .discharge import Discharger, NotDischarged
 from .environment import fresh
+from .expressions.bits import BitEncoding, variable_text
+from .expressions.direct import CannotPrint, differences, sort_name, term_lines
 from .values import differ
 
 MOST_SUMMANDS = 100_000
@@ -152,8 +152,8 @@ def hash_script(
     """A script that is unsatisfiable only if the terms of every pair are equal, whatever order sums are added up in.
 
     The laws of the operators must be proved apart.  Functions are treated as in
-    :func:`smt_encodings.direct.term_lines`, which also says what is raised; CannotPrint moreover where there are more
-    than :data:`MOST_SUMMANDS` summands or :data:`MOST_AXIOMS` pairs of sums.
+    :func:`smt_encodings.expressions.direct.term_lines`, which also says what is raised; CannotPrint moreover where
+    there are more than :data:`MOST_SUMMANDS` summands or :data:`MOST_AXIOMS` pairs of sums.
     """
     return _Writer(pairs, sums).write(keep, lemmas, comment)
 

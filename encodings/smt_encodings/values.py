@@ -13,9 +13,9 @@ from ila_lang import BOOL, Expr, all_of, compile_terms, const, false, free_varia
 from ila_lang.interpreter.compile import NoBodyError
 from ila_lang.mapping import Lemma
 
-from .bits import BitEncoding, variable_text
 from .claims import Obligation
 from .discharge import Discharger, NotDischarged
+from .expressions.bits import BitEncoding, variable_text
 from .printer import script
 
 _TRIES = 200

@@ -33,10 +33,10 @@ from ila_lang import (
     walk,
 )
 
-from .bits import BitEncoding, variable_text
 from .claims import Obligation, Status, conclude
 from .discharge import Discharger, NotDischarged
 from .environment import fresh, fresh_symbols
+from .expressions.bits import BitEncoding, variable_text
 from .printer import script
 
 MOST_ITERATIONS = 1 << 16

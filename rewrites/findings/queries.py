@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ila_lang import Expr, any_of, compile_terms, free_variables, inline, true
-from smt_encodings.bits import BitEncoding
 from smt_encodings.claims import Obligation
 from smt_encodings.discharge import Discharger, NotDischarged
 from smt_encodings.environment import fresh_symbols
+from smt_encodings.expressions.bits import BitEncoding
 from smt_encodings.printer import script
 from smt_encodings.solvers import z3 as solver_z3
 

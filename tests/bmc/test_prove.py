@@ -17,11 +17,11 @@ from ila_lang import Expr, Kernel, bv, const, ite, true, var
 from ila_lang.interpreter.compile import compile_function
 from ila_lang.mapping import SizeError, TensorMapping
 from rewrites.mappings.flexasr.pooling import pooling_mapping
-from smt_encodings.bits import BitEncoding
 from smt_encodings.claims import Interpretation, Status
-from smt_encodings.direct import miter_script
 from smt_encodings.discharge import Discharger
 from smt_encodings.environment import fresh_symbols, plain
+from smt_encodings.expressions.bits import BitEncoding
+from smt_encodings.expressions.direct import miter_script
 from smt_encodings.printer import script
 from smt_encodings.solvers import cvc5 as solver_cvc5
 from smt_encodings.solvers import z3 as solver_z3

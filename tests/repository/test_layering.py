@@ -116,7 +116,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "rewrites.rules.scalar": set(),
     "rewrites.rules.tensor": set(),
     "smt_encodings.solvers": set(),
-    "smt_encodings.interpretations": set(),
+    "smt_encodings.expressions": set(),
+    "smt_encodings.interpretations": {"smt_encodings.expressions"},
     "reports.formats": set(),
     "reports.html": set(),
 }

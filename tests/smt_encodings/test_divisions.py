@@ -12,7 +12,7 @@ from pysmt.fnode import FNode
 
 from ila_lang import Expr, bv, const, var
 from smt_encodings.discharge import decide
-from smt_encodings.integers import IntegerEncoding, NotLinearizable
+from smt_encodings.expressions.integers import IntegerEncoding, NotLinearizable
 from tests.ila_lang.oracle import evaluate
 
 

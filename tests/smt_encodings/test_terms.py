@@ -14,11 +14,11 @@ from pysmt.environment import pop_env, push_env
 from pysmt.fnode import FNode
 
 from ila_lang import BOOL, Expr, Function, bv, compile_terms, concat, const, free_variables, ite, mem, var
-from smt_encodings.bits import BitEncoding
-from smt_encodings.direct import miter_script
 from smt_encodings.discharge import decide
 from smt_encodings.environment import fresh, fresh_symbols
-from smt_encodings.integers import IntegerEncoding, NotLinearizable
+from smt_encodings.expressions.bits import BitEncoding
+from smt_encodings.expressions.direct import miter_script
+from smt_encodings.expressions.integers import IntegerEncoding, NotLinearizable
 from smt_encodings.printer import script
 from smt_encodings.solvers import cvc5 as solver_cvc5
 from smt_encodings.solvers.z3 import check

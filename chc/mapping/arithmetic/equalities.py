@@ -12,8 +12,8 @@ import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
 
 from smt_encodings.discharge import conjuncts
-from smt_encodings.integers import is_linear
-from smt_encodings.polynomials import difference_of, expand, polynomial_term
+from smt_encodings.expressions.integers import is_linear
+from smt_encodings.expressions.polynomials import difference_of, expand, polynomial_term
 
 from .ranges import Decide
 from .steps import Step

@@ -24,8 +24,8 @@ from pysmt.typing import INT
 
 from smt_encodings.claims import Unsupported
 from smt_encodings.discharge import conjuncts, decide
-from smt_encodings.integers import is_linear
-from smt_encodings.polynomials import Polynomial, expand, polynomial_term
+from smt_encodings.expressions.integers import is_linear
+from smt_encodings.expressions.polynomials import Polynomial, expand, polynomial_term
 
 from .ranges import digit_steps, quick
 from .steps import Step

@@ -23,8 +23,15 @@ from pysmt.typing import INT
 
 from smt_encodings.discharge import conjuncts
 from smt_encodings.discharge import decide as decide_within
-from smt_encodings.integers import is_linear
-from smt_encodings.polynomials import Polynomial, difference_of, expand, polynomial_term, product_of, text_of
+from smt_encodings.expressions.integers import is_linear
+from smt_encodings.expressions.polynomials import (
+    Polynomial,
+    difference_of,
+    expand,
+    polynomial_term,
+    product_of,
+    text_of,
+)
 
 from .steps import Step
 

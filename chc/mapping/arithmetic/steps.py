@@ -8,7 +8,7 @@ import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
 from pysmt.typing import INT
 
-from smt_encodings.polynomials import expand, polynomial_term
+from smt_encodings.expressions.polynomials import expand, polynomial_term
 
 Step = tuple[str, list[FNode], FNode]
 """Name, hypotheses and goal of one step of a proof."""

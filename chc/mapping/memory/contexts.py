@@ -25,7 +25,7 @@ from ila_lang.language.expr import variables_of
 from smt_encodings.claims import Unsupported
 from smt_encodings.discharge import conjuncts, decide
 from smt_encodings.environment import fresh, plain
-from smt_encodings.integers import IntegerEncoding, NotLinearizable, is_linear
+from smt_encodings.expressions.integers import IntegerEncoding, NotLinearizable, is_linear
 
 from .samples import Samples
 

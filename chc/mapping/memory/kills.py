@@ -25,7 +25,7 @@ from chc.mapping.program.writes import Write
 from ila_lang import Expr, all_of, resize
 from smt_encodings.claims import Unsupported
 from smt_encodings.discharge import conjuncts
-from smt_encodings.integers import is_linear
+from smt_encodings.expressions.integers import is_linear
 
 from .contexts import Context, SymbolicInstance, before
 from .layout import Definition, Layout, Reader

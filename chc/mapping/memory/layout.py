@@ -16,7 +16,7 @@ from chc.mapping.proof import Proof
 from ila_lang import Expr, all_of, resize, substitute
 from smt_encodings.claims import Unsupported
 from smt_encodings.environment import plain
-from smt_encodings.integers import NotLinearizable
+from smt_encodings.expressions.integers import NotLinearizable
 
 from .contexts import Context, SymbolicInstance
 from .output_dependence import OutputDependence

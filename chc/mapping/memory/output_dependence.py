@@ -18,7 +18,7 @@ from pysmt.fnode import FNode
 from chc.mapping.arithmetic.ranges import quick
 from ila_lang import Expr
 from smt_encodings.discharge import conjuncts
-from smt_encodings.polynomials import difference_of, expand, polynomial_term
+from smt_encodings.expressions.polynomials import difference_of, expand, polynomial_term
 
 from .contexts import Context, SymbolicInstance
 

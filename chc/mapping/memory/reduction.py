@@ -35,10 +35,10 @@ from chc.mapping.arithmetic.exact import equal, successor
 from chc.mapping.program.writes import Fold, Loops, Schedule, Write
 from ila_lang import Expr, any_of, bv, compile_terms, const, free_variables, postorder, resize, substitute, true
 from ila_lang.language.expr import variables_of
-from smt_encodings.bits import BitEncoding
 from smt_encodings.claims import Unsupported
 from smt_encodings.discharge import decide
 from smt_encodings.environment import fresh, plain
+from smt_encodings.expressions.bits import BitEncoding
 from smt_encodings.values import differ
 
 from .cases import Split

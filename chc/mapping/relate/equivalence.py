@@ -25,10 +25,10 @@ from chc.mapping.program.statements import variable_text
 from chc.mapping.proof import Proof
 from ila_lang import Expr, const, free_variables, ite, postorder, substitute, true
 from ila_lang.language.expr import variables_of
-from smt_encodings.bits import BitEncoding
 from smt_encodings.claims import Unsupported
 from smt_encodings.discharge import NotDischarged
 from smt_encodings.environment import fresh, plain
+from smt_encodings.expressions.bits import BitEncoding
 from smt_encodings.values import differ, differing_values, falsifying, lemma_instances
 
 from .any_order import AnyOrder

@@ -22,9 +22,9 @@ from chc.mapping.memory.contexts import Context
 from chc.mapping.memory.layout import narrow
 from chc.mapping.memory.values import FoldUse, Values
 from ila_lang import BvSort, Expr, all_of, any_of, const, ite, postorder, resize, substitute
-from smt_encodings.bits import BitEncoding
 from smt_encodings.discharge import decide
 from smt_encodings.environment import fresh, plain
+from smt_encodings.expressions.bits import BitEncoding
 from smt_encodings.values import differ, lemma_instances
 
 _MOST_CHOICES = 4

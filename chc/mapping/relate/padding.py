@@ -23,9 +23,9 @@ from chc.mapping.memory.contexts import Context
 from chc.mapping.memory.values import FoldUse
 from chc.mapping.proof import Proof
 from ila_lang import Expr, all_of, const, resize
-from smt_encodings.bits import BitEncoding
 from smt_encodings.claims import Unsupported
 from smt_encodings.discharge import decide
+from smt_encodings.expressions.bits import BitEncoding
 from smt_encodings.values import differ, lemma_instances
 
 

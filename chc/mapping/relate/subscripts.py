@@ -44,7 +44,7 @@ from ir_semantics.elements.terms import (
 from ir_semantics.scalars.formats import INTEGERS
 from ir_semantics.tensors.index import Atom, Index, Quotient
 from smt_encodings.claims import Unsupported
-from smt_encodings.integers import IntegerEncoding
+from smt_encodings.expressions.integers import IntegerEncoding
 
 
 @dataclass

@@ -30,10 +30,10 @@ from ila_lang import Expr, Function, Sort, compile_terms, const, free_variables,
 from ila_lang.interpreter.compile import NoBodyError
 from ila_lang.language.expr import variables_of
 from ila_lang.mapping import Reduction
-from smt_encodings.bits import BitEncoding
 from smt_encodings.claims import Unsupported
 from smt_encodings.discharge import decide
 from smt_encodings.environment import fresh, plain
+from smt_encodings.expressions.bits import BitEncoding
 from smt_encodings.reorder import LawFails, Sums, prove_laws
 
 _UNITS = {"bvadd": 0, "bvor": 0, "bvxor": 0, "bvand": -1}

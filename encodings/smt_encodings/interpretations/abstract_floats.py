@@ -31,7 +31,7 @@ from typing import Generic
 from pysmt.fnode import FNode
 
 from ila_lang import BvSort, Expr, Function, any_of, bv, concat, const, ite, uninterpreted, var
-from smt_encodings.bits import BitEncoding
+from smt_encodings.expressions.bits import BitEncoding
 from smt_encodings.printer import script
 
 from .protocol import CannotInterpret, DataFormat, K, Literal, MachineDomain, require_representable

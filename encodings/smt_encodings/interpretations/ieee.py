@@ -15,8 +15,8 @@ from typing import Generic
 from pysmt.fnode import FNode
 
 from ila_lang import Expr, bv
-from smt_encodings.bits import BitEncoding
-from smt_encodings.direct import sort_name
+from smt_encodings.expressions.bits import BitEncoding
+from smt_encodings.expressions.direct import sort_name
 from smt_encodings.printer import declarations, term_text
 
 from .protocol import CannotInterpret, DataFormat, K, Literal, MachineDomain, require_representable

@@ -12,7 +12,7 @@ from typing import Generic
 from pysmt.fnode import FNode
 
 from ila_lang import Expr
-from smt_encodings.bits import BitEncoding
+from smt_encodings.expressions.bits import BitEncoding
 from smt_encodings.printer import script
 
 from .protocol import CannotInterpret, DataFormat, K, Literal, MachineDomain

@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 
 from ila_lang import Expr, Function, compile_terms, inline
 from ila_lang.text.portable import digest
-from smt_encodings.bits import BitEncoding
 from smt_encodings.claims import Claim, Equality, Interpretation, Obligation, Status, Verdict, conclude
 from smt_encodings.discharge import Discharger, NotDischarged
 from smt_encodings.environment import fresh_symbols
+from smt_encodings.expressions.bits import BitEncoding
 from smt_encodings.printer import script
 
 Words: TypeAlias = NDArray[np.int64]

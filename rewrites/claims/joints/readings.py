@@ -9,9 +9,9 @@ import pysmt.shortcuts as smt
 from ila_lang import BvSort, Expr, Function, const, ite, var
 from ir_semantics.layers.layer import bits
 from rewrites.bounds.kernel.readings import ANY, Term
-from smt_encodings.bits import BitEncoding
 from smt_encodings.claims import Obligation
 from smt_encodings.environment import fresh_symbols
+from smt_encodings.expressions.bits import BitEncoding
 from smt_encodings.printer import script
 
 from .instruction import Unread, require_functions

@@ -25,7 +25,7 @@ from ila_lang import Store, all_of, bv, const, mem, var
 from smt_encodings.claims import Unsupported
 from smt_encodings.discharge import decide
 from smt_encodings.environment import plain
-from smt_encodings.polynomials import expand, polynomial_term
+from smt_encodings.expressions.polynomials import expand, polynomial_term
 from tests.chc.mapping.toy import mapping
 
 ENVIRONMENT = Environment()  # symbols below are made while this module is imported; conftest.py gives them to each test

@@ -21,7 +21,7 @@ from chc.mapping.program.statements import distributable
 from chc.mapping.prove import prove
 from ila_lang import For, Function, Kernel, bv, const, mem, var
 from smt_encodings.claims import Status, Unsupported
-from smt_encodings.polynomials import expand
+from smt_encodings.expressions.polynomials import expand
 from tests.chc.mapping.test_flow import flow
 from tests.chc.mapping.toy import mapping, model
 

@@ -16,7 +16,7 @@ from chc.mapping.arithmetic.ranges import apart_steps, digit_steps, quick, range
 from chc.mapping.arithmetic.steps import Step
 from smt_encodings.claims import Unsupported
 from smt_encodings.discharge import conjuncts
-from smt_encodings.polynomials import difference_of, expand
+from smt_encodings.expressions.polynomials import difference_of, expand
 
 Instance = Mapping[str, FNode]
 

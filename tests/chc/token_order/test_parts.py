@@ -24,9 +24,9 @@ from chc.token_order.family import DOUBLE, SINGLE, System, TokenRules
 from chc.token_order.replay import Counterexample, replays, run_schedule
 from chc.token_order.theorem import blocked_product
 from ila_lang import Expr, Ila, Kernel, Machine, any_of, compile_terms, const, free_variables, substitute
-from smt_encodings.bits import BitEncoding
 from smt_encodings.claims import Unsupported
 from smt_encodings.environment import fresh_symbols
+from smt_encodings.expressions.bits import BitEncoding
 from smt_encodings.printer import script
 from smt_encodings.solvers import z3 as solver_z3
 from tests.accel_models.vta.test_model import computations, loads, stores, uops

@@ -11,7 +11,7 @@ import pytest
 
 import bmc
 import chc
-import smt_encodings.integers
+import smt_encodings.expressions.integers
 from chc.mapping.prove import prove
 from ila_lang import Expr, Kernel, const, ite
 from ila_lang.mapping import TensorMapping
@@ -38,7 +38,7 @@ def messages() -> Iterator[str]:
     """What provers raise where they do not cover a program."""
     folders = [Path(module.__file__ or "").parent for module in (bmc, chc)]
     files = [path for folder in (folders[0], folders[1] / "mapping") for path in folder.rglob("*.py")]
-    for path in sorted([*files, Path(smt_encodings.integers.__file__ or "")]):
+    for path in sorted([*files, Path(smt_encodings.expressions.integers.__file__ or "")]):
         for node in ast.walk(ast.parse(path.read_text())):
             match node:
                 case ast.Raise(exc=ast.Call(func=ast.Name(id=name), args=[message])) if name in RAISED:

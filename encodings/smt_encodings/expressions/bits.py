@@ -15,8 +15,7 @@ from pysmt.typing import BOOL as SMT_BOOL
 from pysmt.typing import ArrayType, BVType, FunctionType, PySMTType
 
 from ila_lang import BOOL, BvSort, Expr, Function, MemSort, Sort, inline, postorder
-
-from .environment import symbol_text
+from smt_encodings.environment import symbol_text
 
 
 def sort_of(sort: Sort) -> PySMTType:

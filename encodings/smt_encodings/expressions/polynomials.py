@@ -5,7 +5,7 @@ from __future__ import annotations
 import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
 
-from .caching import cached_with_symbols
+from smt_encodings.caching import cached_with_symbols
 
 Polynomial = dict[tuple[FNode, ...], int]
 """Coefficients of products of atoms; the empty product is the constant."""

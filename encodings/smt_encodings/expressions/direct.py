@@ -1,7 +1,7 @@
 """Expressions printed straight as SMT-LIB text, for questions about thousands of cells.
 
 pySMT needs seconds to build and print such a question; this printer needs a fraction of one.  It is one
-operator to one SMT-LIB operator, like :mod:`smt_encodings.bits`, and is tested against it term by term.
+operator to one SMT-LIB operator, like :mod:`smt_encodings.expressions.bits`, and is tested against it term by term.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from pysmt.utils import quote
 from ila_lang import BOOL, BvSort, Expr, Function, MemSort, Sort, postorder
 from ila_lang.language.expr import variables_of
 from ila_lang.mapping import Lemma
+from smt_encodings.claims import Unsupported
 
 from .bits import function_text, variable_text
-from .claims import Unsupported
 
 
 class CannotPrint(Unsupported):

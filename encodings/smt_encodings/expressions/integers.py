@@ -20,10 +20,10 @@ from pysmt.typing import BOOL as SMT_BOOL
 from pysmt.typing import INT
 
 from ila_lang import BOOL, BvSort, Expr, MemSort, postorder
+from smt_encodings.caching import cached_with_symbols
+from smt_encodings.claims import Unsupported
+from smt_encodings.environment import plain, symbol_text
 
-from .caching import cached_with_symbols
-from .claims import Unsupported
-from .environment import plain, symbol_text
 from .polynomials import Polynomial, expand, polynomial_term
 
 Decide = Callable[[list[FNode], FNode], bool]
