@@ -124,6 +124,34 @@ class Program:
                 _interpret(fragment, self.sizes, {name: w[0] for name, w in some.items()}, device)
         return {name: words[name][:, :written] for name, written in self.writes.items()}
 
+    def run_in_place(self, device: Simulator, words: Mapping[str, Words]) -> None:
+        """Runs the program on host tensors that are there already, all of them, and that other programs share.
+
+        They are arrays of words of the width of their elements (:func:`~ila_lang.native.arrays.new_words`), apart, and
+        with samples along a first axis, of extent 1 where all have the same, but not of tensors that are written.
+        Raises InstanceError as :meth:`run` does, where an array is too short or of another type, and where the fragment
+        must begin in a known state.
+        """
+        name = self.fragment.name
+        if self.fragment.idle or set(words) != set(self.fragment.tensors):
+            raise InstanceError(
+                f"Program {name} must begin in any state, and be given {', '.join(self.fragment.tensors)}"
+            )
+        samples = max(map(len, words.values()), default=1)
+        for tensor, array in words.items():
+            count = max(self.reads.get(tensor, 0), self.writes.get(tensor, 0))
+            form = new_words(self._sort(tensor), 0)
+            least = samples if tensor in self.writes else 1
+            fits = array.dtype == form.dtype and array.ndim == 1 + form.ndim and array.flags.c_contiguous
+            if not fits or len(array) not in (least, samples) or array.shape[1] < count:
+                raise InstanceError(
+                    f"Tensor {tensor} of program {name} must have {least} to {samples} samples of at least {count} "
+                    f"words of type {form.dtype}, not {array.shape} of {array.dtype}"
+                )
+        fragment = self._on(device)
+        work = self.commands + sum(self.writes.values())
+        device.run_words(fragment, self.sizes, words, work)
+
     def stream(self, tensors: Mapping[str, Words]) -> CommandStream:
         """The commands that the program sends with these tensors, in order; no device executes them.
 

@@ -88,6 +88,7 @@ def claims_for(targets: Sequence[Backend], *, exact: bool = False) -> list[str]:
     rules = [name for rule in tensor_rules for name in claims_of(rule)]
     operators = [operator for target in targets for operator in target.operators]
     mappings = [mapping.name for operator in operators for mapping in operator.mappings]
+    mappings += [conversion.name for o in operators if o.code is not None for conversion in o.code.conversions]
     splits = [slug(rule.name) for operator in operators for rule in operator.splits]
     bounds = [name for o in operators for mapping in o.bounds for name in o.bound_claims(mapping)]
     joints = [joint_name(o.name, joint.mapping.name) for o in operators for joint in o.joints]
@@ -192,7 +193,8 @@ def _implementations(
             reason = gate.left_out.get(missing[0], "the gate was not asked for it")
             refused.append(OnHost(node.operator, 1, f"node {number}: without {missing[0]} it must not run ({reason})"))
             continue
-        other = [m.name for m in implementation.mappings if not is_program_of(m, gate.admitted[m.name])]
+        programs = (*implementation.mappings, *implementation.conversions)
+        other = [m.name for m in programs if not is_program_of(m, gate.admitted[m.name])]
         other += [name for rule in implementation.rules if not is_rule_of(rule, gate.admitted[name := slug(rule.name)])]
         wrong = next((f"{name}: {why}" for name, why in joints.items() if why), "")
         if wrong:
@@ -225,6 +227,8 @@ def _certificates(offloaded: Offloaded, implementations: Iterable[Implementation
             uses[name] = uses.get(name, 0) + rule.count
     for implementation in implementations:
         operator = operator_of(implementation)
+        for mapping in implementation.host_programs:
+            uses[mapping.name] = uses.get(mapping.name, 0) + 1
         for call in implementation.calls:
             bounds = [name for name in operator.bound_claims(call.mapping) if name in gate.admitted]
             joint = operator.joint(call.mapping)

@@ -31,6 +31,8 @@ from smt_encodings.claims import Answer, Obligation, Runs, Status, Verdict
 TARGETS = ("flexasr", "hlscnn")
 RESTS_ON = (
     "flexasr_linear",
+    "flexasr_read",
+    "flexasr_round",
     "hlscnn_conv2d_8bit",
     "joint-flexasr-linear-flexasr-linear",
     "joint-hlscnn-conv2d-hlscnn-conv2d-8bit",

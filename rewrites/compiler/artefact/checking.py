@@ -68,7 +68,10 @@ def _certificates(compiled: Compiled, gate: Gate, unknown: list[str]) -> Check:
     ]
     implementations = compiled.implementations.values()
     programs = {
-        mapping.name: mapping for i in implementations for mapping in i.mappings if mapping.name in gate.admitted
+        mapping.name: mapping
+        for i in implementations
+        for mapping in (*i.mappings, *i.conversions)
+        if mapping.name in gate.admitted
     }
     problems += [
         f"{name}: its programs must be those that the certificate is of; they are others"

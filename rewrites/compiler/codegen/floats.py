@@ -1,29 +1,159 @@
-"""Implementations of which the host's share is proved: programs of tensors as the graph has them."""
+"""Implementations of which the host's share is proved: programs from tensors as the graph has them to such a tensor.
+
+Their calls and what the host does around them are one sequence of proved programs
+(:class:`~rewrites.mappings.sequence.ProgramSequence`), from the bits of float32 operands to those of the result.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from functools import cache
+from math import prod
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .interface import Call, Implementation, Reals, Tensors
+from ila_lang.mapping import SizeError
+from ir_semantics.graph import Node, TensorType
+from ir_semantics.graph.types import Array
+from rewrites.mappings.claim import MappingClaim
+from rewrites.mappings.conversions import SOURCE, TARGET, ConversionClaim, axis_sizes
+from rewrites.mappings.sequence import HostTensor, ProgramSequence, Step
 
-Words = NDArray[np.uint32]
+from .interface import Call, CannotOffload, Implementation, Options, Part, Quantisation, Reals, Tensors
+from .programs import Devices
+
+Words = NDArray[Any]
+RESULT = "y"
+"""The result's name among the tensors of a sequence; operands have their own."""
+FLOAT = 32
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Rows ``first`` to ``end`` of an operand, at row ``place`` of a tensor of codes; with zeros, ``count`` rows."""
+
+    first: int
+    end: int
+    place: int
+    count: int
 
 
 class FloatImplementation(Implementation):
-    """An implementation by one call, whose program takes the bits of float32 numbers.
+    """An implementation whose sequence takes and gives the bits of float32 numbers.
 
-    Rounding them, cutting operands into parts, padding and joining are part of its mapping.  Operand ``n`` is the host
-    tensor ``host_n``, the result ``host_y``.
+    Without conversions its only call does so.  With two of them the first one rounds parts of operands to codes, and
+    the second one reads the codes of parts of the result.
     """
+
+    conversions: ClassVar[tuple[ConversionClaim, ...]] = ()
+
+    def __init__(self, node: Node, types: Sequence[TensorType], quantisation: Quantisation, options: Options) -> None:
+        super().__init__(node, types, quantisation, options)
+        self._constant_codes: dict[str, Words] = {}
+        try:
+            self.sequence = self._sequence()
+        except SizeError as error:
+            raise CannotOffload(str(error)) from error
+
+    def bind(self, constants: Mapping[int, Array]) -> None:
+        """As of :class:`Implementation`; constant operands are rounded to codes now."""
+        super().bind(constants)
+        self._constant_codes = {}
+        own = {name: operand.codes for name, operand in self._bound.items()}
+        contents = self._rounded_codes(own, host_devices())
+        self._constant_codes = {tensor: codes for tensor, codes in contents.items() if tensor not in self.operands}
 
     @abstractmethod
     def _rounded(self, name: str, operand: Reals) -> Reals:
-        """The numbers that the program rounds elements of an operand to, in the units of the operand."""
+        """The numbers that the programs round elements of an operand to, in the units of the operand."""
+
+    @abstractmethod
+    def _format_sizes(self, name: str) -> Mapping[str, int]:
+        """The sizes of conversions that are the format of an operand's codes, or of the result's, ``y``."""
+
+    def _host_tensor(self, name: str) -> str:
+        """The host tensor of calls' programs for the codes of an operand, or of the result."""
+        return f"host_{name}"
+
+    def _pieces(self, name: str, part: Part) -> list[Piece]:
+        """The rows of an operand in a part."""
+        (first, end), rows = part[0], self._matrix(name)[0]
+        return [Piece(first, rows, 0, end - first)]
+
+    # -- the sequence ----------------------------------------------------------------------------------------
+
+    def _matrix(self, name: str) -> tuple[int, int]:
+        """The extents of an operand or the result; a tensor of one axis is a column."""
+        of = self._type(name)
+        return (of.shape[0], 1) if of.rank == 1 else (of.elements // of.shape[-1], of.shape[-1])
+
+    def _type(self, name: str) -> TensorType:
+        return self.node.type if name == RESULT else self.types[self.operands.index(name)]
+
+    def _extents(self, name: str, part: Part) -> tuple[int, int]:
+        """The extents of a part as a matrix."""
+        extents = [end - first for first, end in part]
+        return (prod(extents), 1) if self._type(name).rank == 1 else (prod(extents[:-1]), extents[-1])
+
+    def _sequence(self) -> ProgramSequence:
+        tensors = {name: HostTensor(self._matrix(name), FLOAT) for name in (*self.operands, RESULT)}
+        steps: list[Step] = []
+        for number, call in enumerate(self.calls):
+            if not self.conversions:
+                steps.append(Step(call.mapping, call.sizes, {self._host_tensor(name): name for name in tensors}))
+                continue
+            rounding, reading = self.conversions
+            bound = {}
+            for name in self.operands:
+                codes = bound[self._host_tensor(name)] = f"{name} {call.parts[name]}"
+                if codes not in tensors:
+                    tensors[codes] = HostTensor(self._extents(name, call.parts[name]), rounding.bits(TARGET))
+                    sizes = self._rounding_sizes(name, call.parts[name])
+                    steps += [Step(rounding, each, {SOURCE: name, TARGET: codes}) for each in sizes]
+            codes = bound[self._host_tensor(RESULT)] = f"{RESULT} {number}"
+            tensors[codes] = HostTensor(self._extents(RESULT, call.parts[RESULT]), reading.bits(SOURCE))
+            steps.append(Step(call.mapping, call.sizes, bound))
+            steps.append(Step(reading, self._reading_sizes(call), {SOURCE: codes, TARGET: RESULT}))
+        return ProgramSequence(tensors, self.operands, steps)
+
+    @property
+    def host_programs(self) -> tuple[MappingClaim, ...]:
+        """As of :class:`Implementation`."""
+        return tuple(step.claim for step in self.sequence.steps if step.claim in self.conversions)
+
+    @property
+    def _call_steps(self) -> list[Step]:
+        """The steps of calls, in their order."""
+        return [step for step in self.sequence.steps if step.claim not in self.conversions]
+
+    def _rounding_sizes(self, name: str, part: Part) -> list[dict[str, int]]:
+        rows, columns = self._extents(name, part)
+        own = self._matrix(name)[1]
+        first = 0 if self._type(name).rank == 1 else part[-1][0]
+        across = axis_sizes(2, x=own, first=first, count=columns, place=0, y=columns)
+        return [
+            axis_sizes(1, x=piece.end, first=piece.first, count=piece.count, place=piece.place, y=rows)
+            | across
+            | dict(self._format_sizes(name))
+            for piece in self._pieces(name, part)
+        ]
+
+    def _reading_sizes(self, call: Call) -> dict[str, int]:
+        sizes = dict(self._format_sizes(RESULT))
+        for axis, ((first, end), whole) in enumerate(zip(call.parts[RESULT], self._matrix(RESULT), strict=True), 1):
+            sizes |= axis_sizes(axis, x=end - first, first=0, count=min(end, whole) - first, place=first, y=whole)
+        return sizes
+
+    def _around(self, number: int) -> dict[str, Any]:
+        call = self._call_steps[number]
+        around = [s for s in self.sequence.steps if s.output in call.inputs or call.output in s.inputs]
+        return {"conversions": [step.as_json() for step in around]}
+
+    # -- running ---------------------------------------------------------------------------------------------
 
     def _codes(self, name: str, operand: Reals) -> Words:
         if not np.isfinite(operand).all():
@@ -33,9 +163,39 @@ class FloatImplementation(Implementation):
     def _values(self, name: str, codes: Words) -> Reals:
         return self._rounded(name, codes.view(np.float32).astype(np.float64))
 
+    def _rounded_codes(self, codes: Mapping[str, Words], devices: Devices) -> dict[str, Words]:
+        """These operands, flat, with the codes of their parts; constants' codes are those that are there."""
+        contents = {name: words.reshape(len(words), -1) for name, words in codes.items()} | self._constant_codes
+        groups: dict[str, list[Step]] = {}
+        for step in self.sequence.steps:
+            if step.claim in self.conversions[:1] and step.inputs[0] in contents and step.output not in contents:
+                groups.setdefault(step.output, []).append(step)
+        devices.each(lambda steps: self.sequence.run(steps, contents, devices.of), list(groups.values()))
+        return contents
+
     def _tensors(self, call: Call, codes: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-        return {f"host_{name}": words.reshape(len(words), -1) for name, words in codes.items()}
+        contents = self._rounded_codes(codes, host_devices())
+        step = next(step for own, step in zip(self.calls, self._call_steps, strict=True) if own is call)
+        return {own: contents[tensor] for own, tensor in step.tensors.items() if tensor in contents}
+
+    def _outputs(self, codes: Mapping[str, Any], devices: Devices) -> Sequence[Tensors]:
+        contents = self._rounded_codes(codes, devices)
+        self.sequence.allocate(RESULT, contents, max(map(len, codes.values())))
+        groups: list[list[Step]] = []
+        for step in self.sequence.steps:
+            if step.claim in self.conversions[1:]:
+                groups[-1].append(step)
+            elif step.claim not in self.conversions:
+                groups.append([step])
+        devices.each(lambda steps: self.sequence.run(steps, contents, devices.of), groups)
+        return [{RESULT: contents[RESULT]}]
 
     def _result(self, outputs: Sequence[Tensors]) -> NDArray[np.float32]:
         (tensors,) = outputs
-        return tensors["host_y"].view(np.float32).reshape(-1, *self.node.type.shape)
+        return tensors[RESULT].view(np.float32).reshape(-1, *self.node.type.shape)
+
+
+@cache
+def host_devices() -> Devices:
+    """Where conversions run that belong to no run of a model."""
+    return Devices(1)

@@ -232,6 +232,8 @@ class Implementation(ABC):
 
     operands: ClassVar[tuple[str, ...]]
     """Names of the operands, in order."""
+    conversions: ClassVar[tuple[MappingClaim, ...]] = ()
+    """The mappings by which the host makes codes of operands, and the result of codes, where that is proved."""
 
     def __init__(self, node: Node, types: Sequence[TensorType], quantisation: Quantisation, options: Options) -> None:
         self.node, self.types, self.options = node, tuple(types), options
@@ -246,13 +248,18 @@ class Implementation(ABC):
 
     @property
     def claims(self) -> tuple[str, ...]:
-        """Names of the mappings and rules that the calls rest on."""
-        return (*(m.name for m in self.mappings), *(slug(rule.name) for rule in self.rules))
+        """Names of the mappings and rules that the calls rest on, and the host's share."""
+        return (*(m.name for m in (*self.mappings, *self.conversions)), *(slug(rule.name) for rule in self.rules))
 
     @property
     def mappings(self) -> tuple[MappingClaim, ...]:
         """The mappings of the calls, each once."""
         return tuple(dict.fromkeys(call.mapping for call in self.calls))
+
+    @property
+    def host_programs(self) -> tuple[MappingClaim, ...]:
+        """The mappings of all programs of the host, as often as there are programs."""
+        return ()
 
     @property
     def rules(self) -> tuple[TensorRule, ...]:
@@ -283,8 +290,11 @@ class Implementation(ABC):
         """As :meth:`run`, on operands with samples along a first axis, of extent 1 where all have the same."""
         by_name = self._operands(operands)
         codes = {name: operand.codes for name, operand in by_name.items()}
-        outputs = devices.each(lambda call: self._run_call(call, codes, devices), self.calls)
-        return ExecutedSamples(self._result(outputs).astype(np.float32), self, by_name)
+        return ExecutedSamples(self._result(self._outputs(codes, devices)).astype(np.float32), self, by_name)
+
+    def _outputs(self, codes: Mapping[str, Any], devices: Devices) -> Sequence[Tensors]:
+        """The host tensors that the calls' programs write."""
+        return devices.each(lambda call: self._run_call(call, codes, devices), self.calls)
 
     def _operands(self, operands: Sequence[Array]) -> dict[str, _Operand]:
         return {
@@ -332,7 +342,12 @@ class Implementation(ABC):
             "reads": dict(program.reads),
             "writes": dict(program.writes),
             "constants": {name: digest_of(tensor[0]) for name, tensor in own.items()},
+            **self._around(number),
         }
+
+    def _around(self, number: int) -> dict[str, Any]:
+        """What is said beside of the host's programs around a call."""
+        return {}
 
     def _run_call(self, call: Call, codes: Mapping[str, Any], devices: Devices) -> Tensors:
         program = program_of(call.mapping, call.sizes)

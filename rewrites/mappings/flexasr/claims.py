@@ -5,8 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Final, Literal
 
+from accel_models.flexasr.floats import EXPONENTS, adpfloat_to_float, float_to_adpfloat
 from ir_semantics.layers.dense import Order
 from rewrites.mappings.claim import MappingClaim
+from rewrites.mappings.conversions import SOURCE, TARGET, conversion_claim
 
 from .attention import attention_mapping
 from .chains import chain_mapping, reload_mapping
@@ -50,6 +52,21 @@ FLOAT_POOLS: Final = {
     for kind, steps in _POOLINGS
 }
 """Poolings of float32 tensors, rounded, cut and padded by the host, by kind and number."""
+
+ROUND: Final = conversion_claim(
+    "flexasr_round",
+    "a box of a float32 tensor as AdaptivFloat codes, cut out and padded with zeros, by the host",
+    float_to_adpfloat,
+    {"exponent": EXPONENTS},
+    codes=TARGET,
+)
+READ: Final = conversion_claim(
+    "flexasr_read",
+    "AdaptivFloat codes as a box of a float32 tensor, the rest of which stays, by the host",
+    adpfloat_to_float,
+    {"exponent": EXPONENTS},
+    codes=SOURCE,
+)
 
 RELOAD: Final = MappingClaim(
     "flexasr_reload",
@@ -141,6 +158,8 @@ CLAIMS: Final = (
     MappingClaim(
         "flexasr_reload_apart", "so is what lies outside of the matrix's tiles", partial(reload_mapping, "apart")
     ),
+    ROUND,
+    READ,
     *LINEAR.values(),
     FLOAT_LINEAR,
     *RECURRENT.values(),

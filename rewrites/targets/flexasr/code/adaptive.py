@@ -4,72 +4,47 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_models.flexasr.floats import EXPONENT_AT_0
-from accel_models.flexasr.quantise import BIASES, Quantised, dequantise, largest, quantise, smallest
+from accel_models.flexasr.quantise import BIASES, Quantised, largest, quantise, smallest
 from rewrites.compiler.codegen.floats import FloatImplementation
 from rewrites.compiler.codegen.formats import power_above, unscale
-from rewrites.compiler.codegen.interface import Call, Implementation, Options, Reals, Tensors
-from rewrites.compiler.codegen.parts import flat
+from rewrites.compiler.codegen.interface import Options, Reals
+from rewrites.mappings.conversions import ConversionClaim
+from rewrites.mappings.flexasr.claims import READ, ROUND
 
 _CUT_BITS = 5
 """Half a step of a mantissa of 4 bits is 2^-5 of the binade's least number."""
 
 
-class AdaptiveImplementation(Implementation):
-    """An implementation whose operands are AdaptivFloat codes, each of a bias and a scale of its own."""
-
-    @abstractmethod
-    def _format(self, name: str) -> tuple[int, int]:
-        """The AdaptivFloat bias of an operand, and its scale (:mod:`rewrites.compiler.codegen.formats`)."""
-
-    def _codes(self, name: str, operand: Reals) -> Quantised:
-        return _quantised(operand, *self._format(name))
-
-    def _joined(self, parts: Sequence[Quantised], shape: tuple[int, ...]) -> Quantised:
-        return Quantised(np.concatenate([part.codes for part in parts]).reshape(shape), parts[0].bias)
-
-    def _sample(self, codes: Quantised, number: int) -> Quantised:
-        return Quantised(codes.codes[number], codes.bias)
-
-    def _values(self, name: str, codes: Quantised) -> Reals:
-        return unscale(codes.values, self._format(name)[1])
-
-    def _beyond(self, name: str, operand: Reals) -> int:
-        return count_beyond(operand, *self._format(name))
-
-    def rounding(self, name: str, magnitude: float) -> float:
-        """As :func:`rounding_of`."""
-        return rounding_of(magnitude, *self._format(name))
-
-    def _tensors(self, call: Call, codes: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-        return {f"host_{name}": flat(quantised.codes, call.parts[name]) for name, quantised in codes.items()}
-
-    def _decoded(self, outputs: Sequence[Tensors], bias: int, scale: int, tensor: str = "host_y") -> Reals:
-        """The result of which calls wrote parts as codes of a bias, times 2^scale."""
-        return unscale(self._placed(outputs, tensor, lambda codes: dequantise(codes, bias)), scale)
-
-
 class AdaptiveFloats(FloatImplementation):
-    """An implementation whose mapping rounds operands to AdaptivFloat codes."""
+    """An implementation whose operands are rounded to AdaptivFloat codes, each of a bias and a scale of its own."""
+
+    conversions: ClassVar[tuple[ConversionClaim, ...]] = (ROUND, READ)
 
     @abstractmethod
     def _format(self, name: str) -> tuple[int, int]:
-        """As of :class:`AdaptiveImplementation`."""
+        """The AdaptivFloat bias of an operand, or of the result ``y``, and its scale.
+
+        Scales are those of :mod:`rewrites.compiler.codegen.formats`.
+        """
 
     def _exponent(self, name: str) -> int:
-        """What the format is to the program (:mod:`accel_models.flexasr.floats`)."""
+        """What the format is to the host's programs (:mod:`accel_models.flexasr.floats`)."""
         bias, scale = self._format(name)
         return EXPONENT_AT_0 + bias + scale
 
+    def _format_sizes(self, name: str) -> Mapping[str, int]:
+        return {"exponent": self._exponent(name)}
+
     def _quantised(self, name: str, operand: Reals) -> Quantised:
-        """The codes that the program rounds elements of an operand to."""
-        return _quantised(operand, *self._format(name))
+        """The codes that elements of an operand are rounded to."""
+        bias, scale = self._format(name)
+        return quantise(unscale(operand, -scale), bias)
 
     def _rounded(self, name: str, operand: Reals) -> Reals:
         return unscale(self._quantised(name, operand).values, self._format(name)[1])
@@ -90,10 +65,6 @@ def rounding_of(magnitude: float, bias: int, scale: int) -> float:
     size = math.ldexp(magnitude, -scale)
     half = math.ldexp(1.0, power_above(size) - 1 - _CUT_BITS) if size else 0.0
     return math.ldexp(max(half, smallest(bias) / 2) + max(size - largest(bias), 0.0), scale)
-
-
-def _quantised(operand: Reals, bias: int, scale: int) -> Quantised:
-    return quantise(unscale(operand, -scale), bias)
 
 
 def count_beyond(values: Reals, bias: int, scale: int = 0) -> int:

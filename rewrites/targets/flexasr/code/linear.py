@@ -1,7 +1,7 @@
 """``flexasr.linear``: the dense layer on FlexASR's processing elements.
 
 Features are padded with zeros to 16 inputs and 64 outputs.  Where weights or rows do not fit, rows and outputs are cut
-into parts of one size; inputs are never cut.
+into parts of one size; inputs are never cut.  Rounding, padding, cutting and joining are proved programs of the host.
 
 x, w and b go to the accelerator as x 2^-s, w 2^-t and b 2^-(s+t), so that its result is that of the layer times
 2^-(s+t): this is exact without activation and with relu.  With sigmoid and tanh s + t is 0.
@@ -21,19 +21,19 @@ from rewrites.claims.theorems import applied
 from rewrites.claims.theorems.flexasr import LINEAR as LAYERS
 from rewrites.compiler.codegen.bounding import bounds_of, linear_change, row_sum
 from rewrites.compiler.codegen.formats import check_scale, greatest, range_of
-from rewrites.compiler.codegen.interface import Bounds, Call, CannotOffload, Executed, Options, Ranges, Reals, Tensors
+from rewrites.compiler.codegen.interface import Bounds, Call, CannotOffload, Executed, Options, Ranges, Reals
 from rewrites.compiler.codegen.parts import equal_parts, fits, most_that_fit, require_elements
 from rewrites.mappings.flexasr.claims import LINEAR
 from rewrites.rules.tensor.splitting import ACTIVATION_OF_PARTS, DENSE_OUTPUTS, DENSE_ROWS
 
-from .adaptive import AdaptiveImplementation, adaptive_bias, adaptive_scale, count_beyond
+from .adaptive import AdaptiveFloats, adaptive_bias, adaptive_scale, count_beyond
 
 OUTPUTS = 64
 """Outputs come in vectors of 16 for each of four processing elements."""
 _SLOPES = {"none": 1.0, "relu": 1.0, "sigmoid": 0.25, "tanh": 1.0}
 
 
-class Linear(AdaptiveImplementation):
+class Linear(AdaptiveFloats):
     """``flexasr.linear``; its quantisation: ``bias_x``, ``bias_w``, ``bias_b``, ``bias_y``, ``scale_x``, ``scale_w``.
 
     Ranges: ``x``, ``w``, ``b``, ``products`` (of x w^T), ``sum`` (of x w^T + b) and ``y``.
@@ -137,9 +137,6 @@ class Linear(AdaptiveImplementation):
 
     # -- execution ---------------------------------------------------------------------------------
 
-    def _result(self, outputs: Sequence[Tensors]) -> Reals:
-        return self._decoded(outputs, self.quantisation["bias_y"], self._scale("y"))
-
     def cut(self, executed: Executed, exact: Reals) -> int:
         """Results beyond their format.
 
@@ -151,7 +148,7 @@ class Linear(AdaptiveImplementation):
     def bounds(self, executed: Executed) -> Bounds:
         """The bound of the dense layer, plus what rounding x, w and b may change in front of the activation."""
         activation = str(self.node.attribute("activation"))
-        x, w, b = (executed.codes[name] for name in self.operands)
+        x, w, b = (self._quantised(name, executed.given[name]) for name in self.operands)
         layer = applied.linear(x, w, b, self.quantisation["bias_y"], activation)
         change = _SLOPES[activation] * linear_change(executed)
         return bounds_of(layer.whole(), change, self._scale("y"), layer.elements().error)

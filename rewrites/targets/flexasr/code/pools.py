@@ -24,6 +24,7 @@ from rewrites.compiler.codegen.formats import check_scale, greatest, range_of
 from rewrites.compiler.codegen.interface import Bounds, Call, CannotOffload, Executed, Options, Ranges, Reals
 from rewrites.compiler.codegen.parts import equal_parts, most_that_fit, require_elements
 from rewrites.mappings.claim import MappingClaim
+from rewrites.mappings.conversions import ConversionClaim
 from rewrites.mappings.flexasr import claims
 
 from .adaptive import AdaptiveFloats, adaptive_bias, adaptive_scale
@@ -49,6 +50,7 @@ class Pool(AdaptiveFloats):
     """The operators of :data:`POOLS`; quantisation ``bias`` and ``scale``; the range ``x``."""
 
     operands: ClassVar[tuple[str, ...]] = ("x",)
+    conversions: ClassVar[tuple[ConversionClaim, ...]] = ()
 
     @staticmethod
     def split(node: Node, types: Sequence[TensorType]) -> dict[str, int]:

@@ -14,13 +14,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel_models.flexasr.layout import LANES
-from accel_models.flexasr.quantise import dequantise
 from ila_lang.mapping import SizeError
 from ir_semantics import reference
 from ir_semantics.graph import Node, TensorType
@@ -28,21 +26,22 @@ from rewrites.bounds.derivations.calculus import Bound
 from rewrites.bounds.elementwise import FLOAT_ERROR
 from rewrites.claims.theorems import applied
 from rewrites.compiler.codegen.bounding import bounds_of, condition_text, operand_error, row_sum
+from rewrites.compiler.codegen.floats import Piece
 from rewrites.compiler.codegen.formats import check_scale, greatest, range_of, rounded_up
-from rewrites.compiler.codegen.interface import Bounds, Call, CannotOffload, Executed, Options, Ranges, Reals, Tensors
-from rewrites.compiler.codegen.parts import flat, require_elements
+from rewrites.compiler.codegen.interface import Bounds, Call, CannotOffload, Executed, Options, Part, Ranges, Reals
+from rewrites.compiler.codegen.parts import require_elements
 from rewrites.mappings.claim import MappingClaim
 from rewrites.mappings.flexasr.claims import RECURRENT, RECURRENT_FROM
 from rewrites.mappings.flexasr.operations import GATES
 
-from .adaptive import AdaptiveImplementation, adaptive_bias, adaptive_scale, count_beyond
+from .adaptive import AdaptiveFloats, adaptive_bias, adaptive_scale, count_beyond
 
 FEATURES = 64
 _NOTHING_IS_SAID = "states may be off by 2 or more, and lie in -1 .. 1"
 _NOTHING = "rounding may change a state by 2 or more, and states lie in -1 .. 1"
 
 
-class Recurrent(AdaptiveImplementation):
+class Recurrent(AdaptiveFloats):
     """Recurrent layers.
 
     Their quantisation: ``bias_x``, ``bias_w``, ``bias_b`` (of the bias beside x), ``bias_u``, ``bias_c`` (of the bias
@@ -67,7 +66,8 @@ class Recurrent(AdaptiveImplementation):
     def _calls(self) -> Sequence[Call]:
         sizes = self.split(self.node, self.types)
         check_scale(self.quantisation["scale_x"], "x")
-        biases = {name: value for name, value in self.quantisation.items() if name.startswith("bias_")}
+        layer = self.layers[_kind(self.node)]
+        biases = {name: self.quantisation[name] for name in layer.mapping.parameters if name.startswith("bias_")}
         x, h = (0, sizes["ni"] * LANES), (0, sizes["no"] * FEATURES)
         gates = (0, len(GATES[_kind(self.node)]))
         parts = {
@@ -79,7 +79,7 @@ class Recurrent(AdaptiveImplementation):
             **dict.fromkeys(self.operands[5:], ((0, 1), h)),
             "y": ((0, sizes["T"]), h),
         }
-        return [Call(self.layers[_kind(self.node)], {**sizes, **biases}, parts)]
+        return [Call(layer, {**sizes, **biases}, parts)]
 
     # -- number formats ----------------------------------------------------------------------------
 
@@ -121,32 +121,21 @@ class Recurrent(AdaptiveImplementation):
     def _format(self, name: str) -> tuple[int, int]:
         q = self.quantisation
         scales = {"x": q["scale_x"], "w": -q["scale_x"]}
-        return q[{"d": "bias_c", "c": "bias_h"}.get(name, f"bias_{name}")], scales.get(name, 0)
+        biases = {"d": "bias_c", "c": "bias_h", "y": "bias_h"}
+        return q[biases.get(name, f"bias_{name}")], scales.get(name, 0)
 
     # -- execution ---------------------------------------------------------------------------------
 
-    def _tensors(self, call: Call, codes: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-        order = list(GATES[_kind(self.node)])
-        host = {
-            "x": "host_x",
-            "w": "host_w",
-            "u": "host_u",
-            "b": "host_b",
-            "d": "host_c",
-            "h": "host_h0",
-            "c": "host_c0",
-        }
-        tensors = {}
-        for name, quantised in codes.items():
-            stacked = quantised.codes
-            if name in ("w", "u", "b", "d"):
-                stacked = stacked.reshape(len(stacked), len(order), -1, *stacked.shape[2:])[:, order]
-            tensors[host[name]] = flat(stacked, call.parts[name])
-        return tensors
+    def _host_tensor(self, name: str) -> str:
+        return {"d": "host_c", "h": "host_h0", "c": "host_c0"}.get(name) or super()._host_tensor(name)
 
-    def _result(self, outputs: Sequence[Tensors]) -> Reals:
-        (rows, hidden), codes = self.node.type.shape, outputs[0]["host_y"]
-        return dequantise(codes.reshape(len(codes), rows, -1)[..., :hidden], self.quantisation["bias_h"])
+    def _pieces(self, name: str, part: Part) -> list[Piece]:
+        """Rows of each gate in the order of the cores, with zeros up to the rows of the part."""
+        if name not in ("w", "u", "b", "d"):
+            return super()._pieces(name, part)
+        hidden, wide = self.types[2].shape[1], part[1][1]
+        order = GATES[_kind(self.node)]
+        return [Piece(j * hidden, (j + 1) * hidden, place * wide, wide) for place, j in enumerate(order)]
 
     def cut(self, executed: Executed, exact: Reals) -> int:
         """Hidden states beyond their format, or with a cell state (of an LSTM) beyond it."""
@@ -156,7 +145,7 @@ class Recurrent(AdaptiveImplementation):
     def bounds(self, executed: Executed) -> Bounds:
         """The bound of the last timestep, the largest one, and what rounding the operands may change."""
         kind = _kind(self.node)
-        codes = [executed.codes[name] for name in self.operands]
+        codes = [self._quantised(name, executed.given[name]) for name in self.operands]
         if codes[5:] and max(greatest(codes[5].values), greatest(executed.given["h"])) > 1:
             return Bounds(None, None, "the first hidden state is beyond 1, which no later one is")
         states, _ = _exact(kind, [q.values for q in codes])

@@ -22,14 +22,14 @@ from rewrites.bounds.kernel.constants import LEAST_RADICAND
 from rewrites.claims.theorems import applied
 from rewrites.compiler.codegen.bounding import bounds_of, operand_error
 from rewrites.compiler.codegen.formats import check_scale, greatest, range_of, rounded_up
-from rewrites.compiler.codegen.interface import Bounds, Call, CannotOffload, Executed, Options, Ranges, Reals, Tensors
+from rewrites.compiler.codegen.interface import Bounds, Call, CannotOffload, Executed, Options, Ranges, Reals
 from rewrites.compiler.codegen.parts import require_elements
 from rewrites.mappings.flexasr.claims import LAYER_NORM
 
-from .adaptive import AdaptiveImplementation, adaptive_bias, count_beyond
+from .adaptive import AdaptiveFloats, adaptive_bias, count_beyond
 
 
-class LayerNorm(AdaptiveImplementation):
+class LayerNorm(AdaptiveFloats):
     """``flexasr.layer_norm``.
 
     Its quantisation: ``bias_x`` (of x and the result), ``bias_gamma``, ``bias_beta``, ``scale_x`` and ``scale_y``.
@@ -110,10 +110,8 @@ class LayerNorm(AdaptiveImplementation):
 
     def _format(self, name: str) -> tuple[int, int]:
         q = self.quantisation
-        return q[f"bias_{name}"], q["scale_x" if name == "x" else "scale_y"]
-
-    def _result(self, outputs: Sequence[Tensors]) -> Reals:
-        return self._decoded(outputs, self.quantisation["bias_x"], self.quantisation["scale_y"])
+        bias = "bias_x" if name == "y" else f"bias_{name}"
+        return q[bias], q["scale_x" if name == "x" else "scale_y"]
 
     def cut(self, executed: Executed, exact: Reals) -> int:
         """Results beyond their format."""
@@ -122,7 +120,7 @@ class LayerNorm(AdaptiveImplementation):
     def bounds(self, executed: Executed) -> Bounds:
         """The bound of layer normalisation, plus what rounding the operands may change (:func:`norm_change`)."""
         epsilon = float(np.float32(self.node.attribute("epsilon")))  # type: ignore[arg-type]  # as in the node's graph
-        x, gamma, beta = (executed.codes[name] for name in self.operands)
+        x, gamma, beta = (self._quantised(name, executed.given[name]) for name in self.operands)
         inner = epsilon * 4.0 ** -self.quantisation["scale_x"]
         if inner > MOST_EPSILON:
             reason = f"epsilon is {inner} for x times 2^{-self.quantisation['scale_x']}; beyond 1e-5 nothing is proved"

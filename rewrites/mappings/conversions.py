@@ -1,0 +1,179 @@
+"""Conversions between tensors of the graph and tensors of codes: host loops alone, proved for every size.
+
+A conversion takes a box of a tensor x to a box of a tensor y, and leaves the rest of y as it is.  So one claim says all
+that the host does before an accelerator's program, rounding to codes, cutting with halos, padding with zeros; and all
+that it does after, reading codes and joining parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import cache, partial, reduce
+from operator import and_, mul
+from typing import NamedTuple
+
+from ila_lang import BOOL, Expr, Fragment, Function, Ila, Kernel, bv, const, ite, mem, var
+from ila_lang.language.sorts import MemSort
+from ila_lang.mapping import TensorMapping
+from ir_semantics.layers.boxes import BOX_CODE, SIZES, box_ir, number, sizes_of_axes
+from ir_semantics.layers.layer import bits, call
+
+from .claim import MappingClaim
+
+SOURCE, TARGET = "host_x", "host_y"
+"""The host tensors of a conversion: x and y."""
+MOST = 1 << 26
+"""The largest extent of an axis, and the largest offset: sums of a few of these fit 32 bits."""
+_TEXTS = {
+    "X": "extent of x",
+    "first": "first element of x",
+    "before": "zeros before x",
+    "count": "extent of the box",
+    "place": "place of the box in y",
+    "Y": "extent of y",
+}
+
+
+class Box(NamedTuple):
+    """A box of a tensor: the first index of each axis, and the one after the last."""
+
+    first: tuple[int, ...]
+    end: tuple[int, ...]
+
+    def overlaps(self, other: Box) -> bool:
+        """Whether they have an element in common."""
+        pairs = zip(self.first, self.end, other.first, other.end, strict=True)
+        return all(first < others_end and others < end for first, end, others, others_end in pairs)
+
+
+@dataclass(frozen=True, eq=False)
+class ConversionClaim(MappingClaim):
+    """A conversion of :func:`conversion_mapping`, for tensors of so many axes.
+
+    ``formats`` are the names of the sizes that say in which format the elements of ``codes`` are: x or y.
+    """
+
+    axes: int = 2
+    formats: tuple[str, ...] = ()
+    codes: str = TARGET
+
+    def of(self, kind: str, sizes: Mapping[str, int]) -> tuple[int, ...]:
+        """One of the sizes of every axis (:data:`~ir_semantics.layers.boxes.SIZES`)."""
+        return tuple(sizes[f"{kind}{axis}"] for axis in range(1, self.axes + 1))
+
+    def bits(self, tensor: str) -> int:
+        """The bits of an element of x or y."""
+        sort = self.mapping.device.tensors[tensor].sort
+        assert isinstance(sort, MemSort)
+        return sort.data_width
+
+    def box(self, sizes: Mapping[str, int]) -> Box:
+        """What is written."""
+        place, count = self.of("place", sizes), self.of("count", sizes)
+        return Box(place, tuple(p + n for p, n in zip(place, count, strict=True)))
+
+
+def axis_sizes(axis: int, *, x: int, first: int, count: int, place: int, y: int) -> dict[str, int]:
+    """The sizes of an axis, without zeros before x."""
+    values = {"X": x, "first": first, "before": 0, "count": count, "place": place, "Y": y}
+    return {f"{name}{axis}": value for name, value in values.items()}
+
+
+@cache
+def host() -> Ila:
+    """A device that does nothing: what stands in the place of an accelerator where the host works alone."""
+    ila = Ila("host", "the host alone: no command changes anything")
+    idle = ila.input("idle", BOOL)
+    ila.set_valid(idle)
+    ila.instruction("wait").set_decode(idle)
+    return ila
+
+
+def conversion_claim(
+    name: str, summary: str, function: Function, formats: Mapping[str, range], *, codes: str, axes: int = 2
+) -> ConversionClaim:
+    """The conversion by ``function``, whose first parameter is an element of x.
+
+    The others are the format of ``codes``, and sizes of the mapping, in these ranges.
+    """
+    build = partial(conversion_mapping, name, function, formats, axes)
+    return ConversionClaim(name, summary, build, axes=axes, formats=tuple(formats), codes=codes)
+
+
+def conversion_mapping(name: str, function: Function, formats: Mapping[str, range], axes: int) -> TensorMapping:
+    """The mapping of that name: every element of a box is ``function`` of one of x, or 0 where x has none."""
+    sizes = {n: var(n, bv(32)) for n in sizes_of_axes(axes)}
+    parameters = sizes | {n: var(n, bv(32)) for n in formats}
+    fields = {n: parameters[n][bits(p.sort) - 1 : 0] for n, p in zip(formats, function.params[1:], strict=True)}
+    whole = [sizes[f"Y{axis}"] for axis in range(1, axes + 1)]
+    ir = box_ir(function, tuple(formats), axes)
+    return TensorMapping(
+        name=name,
+        ir=call(f"ir_{name}", "convert a box", BOX_CODE, ir, parameters, sizes | fields),
+        device=_device(name, function, parameters, list(fields.values()), axes),
+        parameters=parameters,
+        parameter_texts={
+            f"{n}{axis}": f"{text}, axis {axis}" for n, text in _TEXTS.items() for axis in range(1, axes + 1)
+        },
+        domain=_domain(axes, parameters, formats),
+        rows=whole[0],
+        columns=reduce(mul, whole[1:]),
+        cell=tuple((var(f"cell_{axis + 1}", bv(32)), extent) for axis, extent in enumerate(whole)),
+        inputs=((SOURCE, "tensor_in"), (TARGET, "tensor_before")),
+        output=(TARGET, "tensor_out"),
+        lemmas=(),
+        abstract=frozenset({function.name}),
+        sizes_of=lambda *shape: {**dict(zip(sizes, shape, strict=True)), **{n: v[0] for n, v in formats.items()}},
+        statement=f"the host's loops write {function.name} of elements of x, and 0 beyond x, to a box of y, and "
+        "nothing else",
+        doc="Loops over the box, on the host alone",
+        assumptions=("x and y are tensors of the host that do not overlap, with any contents before the loops",),
+        shape_names=tuple(sizes),
+        sample_shapes=tuple(tuple(n for axis in range(axes) for n in sample[axis]) for sample in _SAMPLES),
+        shape_parameters=frozenset(sizes),
+    )
+
+
+_SAMPLES = (
+    ((3, 1, 0, 3, 1, 5), (4, 1, 0, 3, 2, 6), (2, 0, 0, 2, 1, 4)),
+    ((2, 0, 1, 1, 0, 1), (2, 0, 1, 1, 0, 1), (2, 0, 1, 1, 0, 1)),
+    ((5, 2, 1, 4, 0, 4), (3, 0, 2, 4, 0, 4), (3, 1, 0, 2, 0, 2)),
+)
+"""For each axis, of which there are at most three, the sizes in the order of SIZES."""
+
+
+def _domain(axes: int, parameters: Mapping[str, Expr], formats: Mapping[str, range]) -> tuple[tuple[str, Expr], ...]:
+    conditions: list[tuple[str, Expr]] = []
+    for name, size in parameters.items():
+        most, least = MOST, 0 if name.startswith(("first", "before", "place")) else 1
+        if name in formats:
+            least, most = formats[name][0], formats[name][-1]
+        conditions.append((f"{least} <= {name} <= {most}", (const(least, 32) <= size) & (size <= most)))
+    for axis in range(1, axes + 1):
+        place, count, whole = (parameters[f"{n}{axis}"] for n in ("place", "count", "Y"))
+        conditions.append((f"place{axis} + count{axis} <= Y{axis}", place + count <= whole))
+    for tensor in "XY":
+        names = [f"{tensor}{axis}" for axis in range(1, axes + 1)]
+        extents = [parameters[n].zext(27 * axes) for n in names]
+        conditions.append((f"{'*'.join(names)} < 2^32", reduce(mul, extents) < 1 << 32))
+    return tuple(conditions)
+
+
+def _device(name: str, function: Function, parameters: dict[str, Expr], formats: Sequence[Expr], axes: int) -> Fragment:
+    """For each element of the box: load one of x, if there is one, convert it, and store it."""
+    program = Kernel(name)
+    element = function.params[0].sort
+    x, y = var(SOURCE, mem(32, bits(element))), var(TARGET, mem(32, bits(function.result)))
+    extents, firsts, zeros, counts, places, whole = (
+        [parameters[f"{n}{axis}"] for axis in range(1, axes + 1)] for n in SIZES
+    )
+    with ExitStack() as nest:
+        at = [nest.enter_context(program.loop(f"box{axis + 1}", counts[axis])) for axis in range(axes)]
+        offsets = [f + i for f, i in zip(firsts, at, strict=True)]
+        inside = [(z <= o) & (o < e + z) for o, z, e in zip(offsets, zeros, extents, strict=True)]
+        source = number([o - z for o, z in zip(offsets, zeros, strict=True)], extents)
+        code = ite(reduce(and_, inside), function(x.load(source), *formats), const(0, bits(function.result)))
+        program.store(y, number([p + i for p, i in zip(places, at, strict=True)], whole), code)
+    return Fragment(name, host(), parameters, {SOURCE: x, TARGET: y}, program)
