@@ -20,7 +20,7 @@ from rewrites.targets.flexasr.operators import LAYER_NORM
 from tests.ilaverify.compiled_models import pretended
 
 JOINT, BOUND = "joint-flexasr-layer-norm-flexasr-layernorm", "bound-flexasr-layer-norm"
-RESTS_ON = (MAPPING.name, JOINT, *LAYER_NORM.bound_claims(MAPPING))
+RESTS_ON = (MAPPING.name, "flexasr_round", "flexasr_read", JOINT, *LAYER_NORM.bound_claims(MAPPING))
 
 
 def entries() -> dict[str, Entry]:

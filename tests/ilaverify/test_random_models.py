@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from onnx.shape_inference import infer_shapes
 
-from accel_models.flexasr.quantise import Quantised
 from ila_lang import Machine, run_fragment
 from ila_lang.language.sorts import MemSort
+from ila_lang.mapping import TensorMapping
 from ilaverify.catalogue import backends, find_backends
 from ilaverify.models.comparison import Samples, compare
 from ir_semantics.graph import Graph, run
@@ -34,6 +34,7 @@ from rewrites.compiler.codegen import (
     implementable,
     quantisation_of,
 )
+from rewrites.compiler.codegen.floats import RESULT, FloatImplementation
 from rewrites.compiler.offload.compiler import offload
 from rewrites.compiler.offload.settings import Settings
 from tests.ilaverify.random_models import STYLES, Model, numbers, random_models
@@ -77,28 +78,36 @@ def implementations(graph: Graph, sample: dict[str, Array], options: Options) ->
 
 
 def claimed(implementation: Implementation, executed: Executed) -> NDArray[Any]:
-    """The result that the mappings' claims say: every call's IR side on the same codes, by the interpreter."""
+    """The result that the mappings' claims say: every program's IR side on the same operands, by the interpreter."""
+    codes = {name: c[None] for name, c in executed.codes.items()}
+    if isinstance(implementation, FloatImplementation):
+        contents = {name: words.reshape(-1) for name, words in codes.items()}
+        for step in implementation.sequence.steps:
+            own = {name: contents[tensor] for name, tensor in step.tensors.items() if tensor in contents}
+            result = _computed(step.claim.mapping, step.sizes, own)
+            contents[step.output] = result
+        return implementation._result([{RESULT: contents[RESULT][None]}])[0].astype(np.float32)
     outputs = []
-    codes = {
-        name: replace(c, codes=c.codes[None]) if isinstance(c, Quantised) else c[None]
-        for name, c in executed.codes.items()
-    }
     for number, call in enumerate(implementation.calls):
-        mapping = call.mapping.mapping
         tensors = implementation._tensors(call, codes)
         given = implementation.program(number).padded({name: tensor[0] for name, tensor in tensors.items()})
-        machine = Machine(mapping.ir.ila)
-        for device, ir in mapping.inputs:
-            if device in given:
-                codes = given[device]
-                machine.memories[ir].update(enumerate(codes.view(f"u{codes.itemsize}").tolist()))
-        run_fragment(mapping.ir, call.sizes, {}, machine)
-        rows, columns = mapping.output_extents(call.sizes)
-        name, memory = mapping.output[0], machine.memories[mapping.output[1]]
-        sort = mapping.ir.ila.states[mapping.output[1]].sort
-        assert isinstance(sort, MemSort)
-        outputs.append({name: np.array([[memory[i] for i in range(rows * columns)]], f"u{sort.data_width // 8}")})
+        outputs.append({call.mapping.mapping.output[0]: _computed(call.mapping.mapping, call.sizes, given)[None]})
     return implementation._result(outputs)[0].astype(np.float32)
+
+
+def _computed(mapping: TensorMapping, sizes: Mapping[str, int], given: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+    """What the IR side makes of host tensors; those that are not given are zeros."""
+    machine = Machine(mapping.ir.ila)
+    for device, ir in mapping.inputs:
+        if device in given:
+            codes = given[device]
+            machine.memories[ir].update(enumerate(codes.view(f"u{codes.itemsize}").tolist()))
+    run_fragment(mapping.ir, sizes, {}, machine)
+    rows, columns = mapping.output_extents(sizes)
+    memory = machine.memories[mapping.output[1]]
+    sort = mapping.ir.ila.states[mapping.output[1]].sort
+    assert isinstance(sort, MemSort)
+    return np.array([memory[i] for i in range(rows * columns)], f"u{sort.data_width // 8}")
 
 
 def agree(model: Model, style: str, targets: list[str], costs: str, options: Options) -> int:

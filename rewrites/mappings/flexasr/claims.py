@@ -12,7 +12,6 @@ from rewrites.mappings.conversions import SOURCE, TARGET, conversion_claim
 
 from .attention import attention_mapping
 from .chains import chain_mapping, reload_mapping
-from .float_linear import float_linear_mapping
 from .float_pooling import float_pooling_mapping
 from .layer_norm import layer_norm_mapping
 from .linear import linear_mapping
@@ -85,13 +84,6 @@ LINEAR: Final = {
 }
 """Dense layers, by activation."""
 
-FLOAT_LINEAR: Final = MappingClaim(
-    "flexasr_float_linear",
-    "a dense layer of float32 tensors of any size, by the host and FlexASR",
-    float_linear_mapping,
-)
-"""Dense layers of float32 tensors, rounded, cut and padded by the host."""
-
 RECURRENT: Final = {
     kind: MappingClaim(
         f"flexasr_{kind}",
@@ -161,7 +153,6 @@ CLAIMS: Final = (
     ROUND,
     READ,
     *LINEAR.values(),
-    FLOAT_LINEAR,
     *RECURRENT.values(),
     *RECURRENT_FROM.values(),
     *CLUSTERED,

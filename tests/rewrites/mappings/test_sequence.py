@@ -1,0 +1,150 @@
+"""Sequences of proved programs: what follows from their claims together, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from accel_models.flexasr.floats import EXPONENT_AT_0
+from accel_models.flexasr.quantise import Quantised, quantise
+from ila_lang.mapping import SizeError
+from ila_lang.streams.simulator import Simulator
+from rewrites.mappings.claim import MappingClaim
+from rewrites.mappings.conversions import axis_sizes
+from rewrites.mappings.flexasr.claims import CLAIMS, LINEAR, READ, ROUND
+from rewrites.mappings.sequence import HostTensor, ProgramSequence, SequenceError, Step
+from tests.accel_models.flexasr import tensor_oracle
+
+ROWS, INPUTS, OUTPUTS = 3, 20, 70
+DENSE, RELOADED = LINEAR["none"], next(c for c in CLAIMS if c.name == "flexasr_maxpool_x2_reloaded")
+SIZES = DENSE.mapping.sizes_for((ROWS, 32, 128))
+FORMAT = {"exponent": EXPONENT_AT_0}
+TENSORS = {
+    **{n: HostTensor(s, 32) for n, s in {"x": (ROWS, INPUTS), "w": (OUTPUTS, INPUTS), "b": (OUTPUTS, 1)}.items()},
+    **{n: HostTensor(s, 8) for n, s in {"x codes": (ROWS, 32), "w codes": (128, 32), "b codes": (128, 1)}.items()},
+    "y codes": HostTensor((ROWS, 128), 8),
+    "y": HostTensor((ROWS, OUTPUTS), 32),
+}
+HOST = {"host_x": "x codes", "host_w": "w codes", "host_b": "b codes", "host_y": "y codes"}
+
+
+def rounding(name: str, **changes: int) -> Step:
+    """An operand to codes, padded."""
+    (rows, columns), (high, wide) = TENSORS[name].shape, TENSORS[f"{name} codes"].shape
+    sizes = axis_sizes(1, x=rows, first=0, count=high, place=0, y=high)
+    sizes |= axis_sizes(2, x=columns, first=0, count=wide, place=0, y=wide) | FORMAT | changes
+    return Step(ROUND, sizes, {"host_x": name, "host_y": f"{name} codes"})
+
+
+def reading(**changes: int) -> Step:
+    """The result of codes, without padding."""
+    sizes = axis_sizes(1, x=ROWS, first=0, count=ROWS, place=0, y=ROWS)
+    sizes |= axis_sizes(2, x=128, first=0, count=OUTPUTS, place=0, y=OUTPUTS) | FORMAT | changes
+    return Step(READ, sizes, {"host_x": "y codes", "host_y": "y"})
+
+
+def layer(claim: MappingClaim = DENSE, **tensors: str) -> Step:
+    return Step(claim, SIZES, HOST | tensors)
+
+
+ROUNDED = [rounding(name) for name in "xwb"]
+
+
+def sequence(steps: list[Step], given: str = "xwb", **tensors: HostTensor) -> ProgramSequence:
+    return ProgramSequence(TENSORS | {n.replace("_", " "): t for n, t in tensors.items()}, set(given), steps)
+
+
+def test_a_sequence_computes_the_layer_of_rounded_numbers() -> None:
+    draw = np.random.default_rng(4)
+    arrays = {n: (draw.normal(size=TENSORS[n].shape) / 8).astype(np.float32) for n in "xwb"}
+    contents: dict[str, Any] = {n: a.view(np.uint32).reshape(1, -1) for n, a in arrays.items()}
+    both = sequence([*ROUNDED, layer(), reading()])
+    device = Simulator(DENSE.mapping.device.ila), Simulator(ROUND.mapping.device.ila)
+    both.run(both.steps, contents, lambda ila: next(d for d in device if d.ila is ila))
+    x, w, b = (quantise(a if n != "b" else a[:, 0], 0) for n, a in arrays.items())
+    expected = Quantised(tensor_oracle.linear(x, w, b, 0, None), 0).values
+    assert np.array_equal(contents["y"].view(np.float32).reshape(ROWS, OUTPUTS), expected)
+
+
+def test_parts_may_be_joined_in_any_order() -> None:
+    halves = [reading(count2=30), reading(first2=30, count2=40, place2=30)]
+    for some in (halves, halves[::-1]):
+        assert len(sequence([*ROUNDED, layer(), *some]).steps) == 6
+
+
+def _device(**changes: Any) -> MappingClaim:
+    """The layer with another device program."""
+    mapping = replace(DENSE.mapping, device=replace(DENSE.mapping.device, **changes))
+    return MappingClaim(DENSE.name, DENSE.summary, lambda: mapping)
+
+
+WRONG: Mapping[str, tuple[Callable[[], ProgramSequence], str]] = {
+    "two steps write one element": (
+        lambda: sequence([*ROUNDED, layer(), reading(count2=40), reading(first2=39, count2=31, place2=39)]),
+        "elements of y that no other step writes",
+    ),
+    "two steps write one tensor": (lambda: sequence([*ROUNDED, layer(), layer(), reading()]), "no other step writes"),
+    "a part of the result is missing": (
+        lambda: sequence([*ROUNDED, layer(), reading(count2=69)]),
+        "All 210 elements of y must have been written at the end, not 207",
+    ),
+    "a part of an operand is missing": (
+        lambda: sequence([*ROUNDED[:2], rounding("b", count1=64), layer(), reading()]),
+        "All 128 elements of b codes must have been written when flexasr_linear reads it, not 64",
+    ),
+    "an operand is written later": (
+        lambda: sequence([*ROUNDED[:2], layer(), ROUNDED[2], reading()]),
+        "when flexasr_linear reads it, not 0",
+    ),
+    "a result is read before it is computed": (
+        lambda: sequence([*ROUNDED, reading(), layer()]),
+        "y codes must have been written when flexasr_read reads it",
+    ),
+    "a given tensor is written": (lambda: sequence([*ROUNDED, layer(), reading()], given="xwby"), "y is given"),
+    "one tensor for two": (lambda: sequence([*ROUNDED, layer(host_y="x codes"), reading()]), "be different tensors"),
+    "rows of another length": (lambda: sequence([rounding("x", X2=19)]), "must read rows of x"),
+    "rows that x has not": (lambda: sequence([rounding("x", X1=4)]), "must read rows of x"),
+    "a box of another tensor": (lambda: sequence([rounding("x", Y2=33)]), r"must write a tensor \(3, 33\)"),
+    "codes of another tensor": (
+        lambda: sequence([*ROUNDED, layer(host_w="x codes", host_x="w codes"), reading()]),
+        "host_x of flexasr_linear must be 96 elements; w codes has 4096",
+    ),
+    "a result of another shape": (
+        lambda: sequence([*ROUNDED, layer()], y_codes=HostTensor((128, ROWS), 8)),
+        r"must write a tensor \(3, 128\); y codes is \(128, 3\)",
+    ),
+    "elements of another width": (
+        lambda: sequence(ROUNDED, x_codes=HostTensor((ROWS, 32), 16)),
+        "x codes has 16 bits",
+    ),
+    "parts of one operand in two formats": (
+        lambda: sequence([rounding("b", count1=64), rounding("b", first1=64, count1=64, place1=64, exponent=118)]),
+        "must take b codes in the format",
+    ),
+    "a tensor that is not there": (lambda: sequence([*ROUNDED, layer(host_x="z")]), "not z"),
+    "a device that must be idle": (
+        lambda: sequence([*ROUNDED, layer(_device(idle={"data_out": 0}))]),
+        "must begin in any state of its device, not with data_out",
+    ),
+    "a program that writes what it does not claim": (
+        lambda: sequence([Step(RELOADED, RELOADED.mapping.sizes_for((4, 16)), {})]),
+        "must store to its output host_y alone",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_says_nothing_together_is_refused(name: str) -> None:
+    make, message = WRONG[name]
+    with pytest.raises(SequenceError, match=message):
+        make()
+
+
+@pytest.mark.parametrize("step", [rounding("x", place1=1), rounding("x", first1=(1 << 32) - 1), reading(count2=71)])
+def test_sizes_outside_of_a_domain_are_refused(step: Step) -> None:
+    with pytest.raises(SizeError, match="must satisfy"):
+        sequence([step])
