@@ -163,14 +163,16 @@ MOST_STEPS: Final = 512
 """Timesteps of recurrent layers that are written out, some thirty nodes each; a bound of this code."""
 
 
-def steps(constants: Constants) -> Iterator[Unfolding]:
-    """Recurrent layers of few timesteps by their steps, for accelerators that have none of them."""
+def steps(
+    constants: Constants, where: Callable[[EGraph, ENode], bool] = lambda egraph, node: True, form: str = ""
+) -> Iterator[Unfolding]:
+    """Recurrent layers of few timesteps by their steps, for accelerators that have none of them, or none of a form."""
 
     def few(egraph: EGraph, node: ENode) -> bool:
         of = egraph.type_of(node.operands[0])
-        return isinstance(of, TensorType) and of.shape[0] <= MOST_STEPS
+        return isinstance(of, TensorType) and of.shape[0] <= MOST_STEPS and where(egraph, node)
 
-    yield from (Unfolding.of(name, few, constants) for name in ("lstm", "gru", "rnn"))
+    yield from (Unfolding.of(name, few, constants, form) for name in ("lstm", "gru", "rnn"))
 
 
 def plain_layers(constants: Constants) -> Iterator[Unfolding]:

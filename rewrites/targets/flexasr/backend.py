@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from ir_semantics.graph.ir import Node
 from ir_semantics.graph.types import TensorType
 from rewrites.claims.joints.sequences import LAYER_OPTIONS
+from rewrites.compiler.codegen.interface import CannotOffload
 from rewrites.compiler.graph_rules.definitions import definitions
 from rewrites.compiler.graph_rules.tensor_rewrites import Constants
 from rewrites.compiler.offload.backend import Backend
 from rewrites.compiler.offload.hardware import Hardware
 from rewrites.compiler.offload.places import of_convolution
 from rewrites.compiler.offload.takers import Taken, Taker, as_product, as_sums
-from rewrites.compiler.offload.unfolding import Unfolding, Uniform, plain_layers
+from rewrites.compiler.offload.unfolding import MOST_STEPS, Unfolding, Uniform, plain_layers, steps
+from rewrites.egraph import EGraph, ENode
 from rewrites.egraph.rewrite import Rewrite
 
+from .code.recurrent import Recurrent
 from .operators import LAYER_NORM, LINEAR, OPERATORS, POOLS, RECURRENT
 from .places import EXACT, FLEXIBLE
 from .rules import CHAIN_RULES, RULES
@@ -26,9 +29,34 @@ def _definitions(constants: Constants, flexible: bool) -> Iterator[Rewrite]:
     if flexible:
         yield Unfolding.of("batch_norm", of_convolution, constants)
         yield from plain_layers(constants)
+        yield from steps(constants, _other_layer, " that is no program of FlexASR's")
     yield Uniform.of(constants)
     if flexible:
         yield from (d for d in definitions(constants).values() if d.name == "relu")
+
+
+def _other_layer(egraph: EGraph, node: ENode) -> bool:
+    """Whether no program computes a layer, or what it *is* where it is from the last timestep, or of the last state."""
+    types = [egraph.type_of(operand) for operand in node.operands]
+    attributes = {str(name): value for name, value in node.symbol.attributes}
+    plain = attributes["lengths"] is False and (attributes["reverse"] is True or attributes["output"] == 1)
+    tensors = [t for t in types if isinstance(t, TensorType)]
+    return not plain and _lacking(node.symbol.operator, attributes, tensors) != ""
+
+
+def _lacking(kind: str, attributes: Mapping[str, object], types: Sequence[TensorType]) -> str:
+    """Why no program computes one sequence of a layer; empty where one does."""
+    others = [name for name, value in attributes.items() if value != LAYER_OPTIONS[kind].get(name)]
+    if attributes["output"] == 2:
+        return "its result is a state of cells, which FlexASR keeps to itself"
+    if others:
+        return f"FlexASR's layer has another {others[0]}"
+    x = types[0].with_shape((types[0].shape[0], types[0].shape[2]))
+    try:
+        Recurrent.split(Node(RECURRENT[kind].name, (), (), x), (x, types[1], types[2]))
+    except CannotOffload as error:
+        return str(error)
+    return ""
 
 
 def _normalisation(node: Node, types: Sequence[TensorType]) -> Taken:
@@ -38,13 +66,10 @@ def _normalisation(node: Node, types: Sequence[TensorType]) -> Taken:
 
 
 def _recurrent(node: Node, types: Sequence[TensorType]) -> str | None:
-    attributes = dict(node.attributes)
-    if types[0].shape[1] != 1 or attributes["lengths"]:
-        return "it is a layer of several sequences, or of sequences with lengths"
-    if attributes["output"] == 2:
-        return "its result is a state of cells, which FlexASR keeps to itself"
-    others = [name for name, value in attributes.items() if value != LAYER_OPTIONS[node.operator].get(name)]
-    return f"FlexASR's layer has another {others[0]}" if others else None
+    lacking, timesteps = _lacking(node.operator, dict(node.attributes), types), types[0].shape[0]
+    if lacking and timesteps > MOST_STEPS:
+        return f"{lacking}; with {timesteps} timesteps, more than {MOST_STEPS}, it is not written out"
+    return lacking or None
 
 
 _POOLING = "FlexASR pools pairs of rows: the host would bring windows into rows, and move more than it compares"

@@ -352,25 +352,50 @@ def test_what_stays_on_the_host_has_a_reason() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("kind", "changes", "reason"),
-    [
-        ("lstm", {"output": 2}, "its result is a state of cells, which FlexASR keeps to itself"),
-        (
-            "gru",
-            {"linear_before_reset": False},
-            "FlexASR's layer has another linear_before_reset",
-        ),
-        (
-            "lstm",
-            {"activations": (("relu",), ("tanh",), ("tanh",))},
-            "FlexASR's layer has another activations",
-        ),
-    ],
-)
-def test_other_recurrent_layers_stay(kind: str, changes: dict[str, object], reason: str) -> None:
-    found = offload(recurrent(kind, **changes), ALL, find_backends(["flexasr"]))
-    assert found.invocations == {} and reasons(found)[kind] == reason
+OTHERS: dict[str, tuple[str, dict[str, object], str]] = {
+    "cells": ("lstm", {"output": 2}, "its result is a state of cells, which FlexASR keeps to itself"),
+    "products after the reset": (
+        "gru",
+        {"linear_before_reset": False},
+        "FlexASR's layer has another linear_before_reset",
+    ),
+    "relu": ("rnn", {"activations": (("relu",),)}, "FlexASR's layer has another activations"),
+}
+
+
+@pytest.mark.parametrize("case", OTHERS)
+def test_products_of_other_recurrent_layers_are_offloaded_step_by_step(case: str) -> None:
+    kind, changes, reason = OTHERS[case]
+    graph = recurrent(kind, 2, **changes)
+    found = offload(graph, ALL, find_backends(["flexasr"]))
+    assert set(found.invocations) == {"flexasr.linear"}
+    assert sum(h.steps for h in found.host) == 0
+    inputs = {"x": whole(4, 2, 3, seed=9)}
+    # sums of fewer than 50 numbers below 8, rounded to 24 bits: 50 * 8 * 2^-24, through slopes of at most 2
+    np.testing.assert_allclose(run(found.graph, inputs)["y"], run(graph, inputs)["y"], atol=1e-4)
+    (layer,) = (n for n in graph.nodes if n.operator == kind)
+    types = [graph.nodes[o].type for o in layer.operands]
+    taker = find_backends(["flexasr"])[0].takers[kind]
+    assert taker.taken(layer, types) == reason
+    many = [f32(600, 2, 3), *types[1:]]
+    assert taker.taken(layer, many) == f"{reason}; with 600 timesteps, more than 512, it is not written out"
+
+
+def test_sequences_with_lengths_and_layers_that_do_not_fit_are_written_out() -> None:
+    b = Builder()
+    x, lengths = b.input("x", f32(4, 2, 3)), b.input("lengths", TensorType("int32", (2,)))
+    state = expand(b, literal(b, 0, "float32"), (2, 2))
+    weights = [b.constant(whole(*shape)) for shape in ((2, 3), (2, 2), (4,))]
+    options = {**LAYER_OPTIONS["rnn"], "lengths": True}
+    masked = b.graph({"y": b.add("rnn", x, *weights, state, lengths, **options)})
+    found = offload(masked, ALL, find_backends(["flexasr"]))
+    assert set(found.invocations) == {"flexasr.linear"} and sum(h.steps for h in found.host) == 0
+    b = Builder()
+    x, state = b.input("x", f32(2, 1, 3)), expand(b, literal(b, 0, "float32"), (1, 2048))
+    weights = [b.input(name, f32(*shape)) for name, shape in (("w", (2048, 3)), ("u", (2048, 2048)), ("b", (4096,)))]
+    large = b.graph({"y": b.add("rnn", x, *weights, state, **LAYER_OPTIONS["rnn"])})
+    found = offload(large, ALL, find_backends(["flexasr"]), Settings(implementable=implementable))
+    assert set(found.invocations) == {"flexasr.linear"} and sum(h.steps for h in found.host) == 0
 
 
 @pytest.mark.parametrize("kind", ["lstm", "gru", "rnn"])
