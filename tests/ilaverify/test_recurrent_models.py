@@ -45,7 +45,10 @@ def model(operator: str, gates: int) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
-@pytest.mark.parametrize(("operator", "gates"), [("LSTM", 4), ("GRU", 3), ("RNN", 1)])
+OTHERS = (pytest.param(*layer, marks=pytest.mark.slow) for layer in (("GRU", 3), ("RNN", 1)))
+
+
+@pytest.mark.parametrize(("operator", "gates"), [("LSTM", 4), *OTHERS])
 def test_both_directions_of_several_sequences(operator: str, gates: int) -> None:
     pytest.importorskip("onnxruntime")
     proto = model(operator, gates)

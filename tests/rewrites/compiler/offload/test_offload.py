@@ -352,13 +352,10 @@ def test_what_stays_on_the_host_has_a_reason() -> None:
     )
 
 
+RESET = "FlexASR's layer has another linear_before_reset"
 OTHERS: dict[str, tuple[str, dict[str, object], str]] = {
     "cells": ("lstm", {"output": 2}, "its result is a state of cells, which FlexASR keeps to itself"),
-    "products after the reset": (
-        "gru",
-        {"linear_before_reset": False},
-        "FlexASR's layer has another linear_before_reset",
-    ),
+    "reset before products": ("gru", {"linear_before_reset": False}, RESET),
     "relu": ("rnn", {"activations": (("relu",),)}, "FlexASR's layer has another activations"),
 }
 
