@@ -191,6 +191,7 @@ def page_of(outcomes: Sequence[ProofOutcome], inputs: PageInputs, source: str = 
 
 def _comparison(outcome: ProofOutcome) -> Comparison | str:
     """Both sides' outputs on the counterexample's data; or why there are none."""
+    from bmc.counterexample import foreign
     from ilaverify.catalogue import mappings
     from rewrites.claims.counterexamples import counterexample_from_text
 
@@ -203,7 +204,10 @@ def _comparison(outcome: ProofOutcome) -> Comparison | str:
         return f"its data cannot be read ({error})"
     if counterexample.error:
         return "one side does not accept its program"
-    return _run(known.instantiate(), counterexample)
+    mapping = known.instantiate()
+    if not mapping.holds(counterexample.sizes) or foreign(mapping, counterexample.initial) is not None:
+        return "its sizes or cells are not those of the mapping as it is now"
+    return _run(mapping, counterexample)
 
 
 def _run(mapping: TensorMapping, counterexample: Counterexample) -> Comparison | str:

@@ -6,6 +6,10 @@ iterations is that over the others, in their order.  So a fold of the other side
 and does nothing in iterations that it has not.
 
 Nothing is assumed of the operation: that registers stay as they are follows from lemmas, or holds on all bits.
+
+:mod:`.idle` leaves out iterations that a step's own choices make idle, whatever is read; that is known of the fold
+alone, and loops become shorter.  Here it is what the program stored that makes them idle: the writes must be found
+first, in the iteration that the other side has not.
 """
 
 from __future__ import annotations

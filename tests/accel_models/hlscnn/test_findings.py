@@ -199,6 +199,7 @@ def test_relu_is_skipped_where_the_last_tap_is_outside() -> None:
 # -- corrected faults, and readings that change results ------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_loop_that_ends_at_the_last_kernel_row_is_refuted() -> None:
     layer = fault('kernel_end="last"')
     # with stride 1 both ends are the same
