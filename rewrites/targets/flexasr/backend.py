@@ -78,9 +78,13 @@ HARDWARE: Final = Hardware(
     frozenset({"relu", "sigmoid", "tanh", "add", "sub", "mul"}),
     "computes it on sums of products only: alone it would be a product with an identity matrix, a multiplication for "
     "each feature in place of one operation",
-    {"exp": " but in its attention, where sums of exponentials must be below 4"},
+    {"exp": " but in its attention", "div": " but in its attention, by divisors modulo 4"},
 )
-"""Activation units add, multiply, and know three functions; their operands come from their core."""
+"""Activation units add, multiply, subtract from 1, and know three functions; their operands come from their core.
+
+The weights of attention would be a softmax, were its divider (``divide_q24``) not of two integer bits: the divisor is a
+sum of exponentials, each up to 1, and so 4 or more for rows of more than 3 elements.
+"""
 
 BACKEND: Final = Backend(
     "flexasr",
