@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from ila_lang import Expr, all_of, any_of, resize, substitute
+from ila_lang import Expr, all_of, any_of, postorder, resize, substitute
 from ila_lang.mapping import TensorMapping
 
 from .arithmetic.exact import at_most, equal, less, number_of, product
@@ -19,7 +19,7 @@ from .horn.systems import ACCUMULATED_ONCE, READ_FIRST, WRITTEN_ONCE, Nest, Trac
 from .memory.cases import Split, in_cases
 from .memory.contexts import Context, in_range
 from .memory.indirect_addressing import IndirectAddressing
-from .memory.layout import Definition, Layout
+from .memory.layout import Definition, Layout, narrow
 from .memory.reaching_definitions import ReachingDefinitions
 from .memory.samples import Sampler, Samples, samples_of
 from .memory.sizes import Sizes, Tried
@@ -221,7 +221,7 @@ def _cases(context: Context, ir: Values, definition: Definition | None) -> list[
     if definition is None or context.proof.mapping.recurrent:
         return [context]
     cases = [context]
-    for condition in ir.choices(context, definition):
+    for condition in _choices(context, ir, definition):
         split = []
         for case in cases:
             if len({v for (v,) in case.samples.evaluate([condition])}) == 1:
@@ -232,6 +232,18 @@ def _cases(context: Context, ir: Values, definition: Definition | None) -> list[
         cases = split
     around = f"{context.name}, " if context.name else ""
     return [replace(c, name=f"{around}case {k}") for k, c in enumerate(cases, 1)] if len(cases) > 1 else cases
+
+
+def _choices(context: Context, side: Values, definition: Definition) -> list[Expr]:
+    """The conditions, over coordinates and sizes alone, by which the value that ``definition`` stores is chosen."""
+    folds, here = side.definitions.schedule.folds, narrow(definition.at)
+    terms, seen = [definition.write.value], 0
+    while seen < len(terms):  # steps of folds, too
+        used = (folds[n] for n in postorder([terms[seen]]) if n in folds)
+        terms += [t for fold in used for t in (*fold.initial, *fold.step)]
+        seen += 1
+    conditions = [substitute(n.args[0], here) for n in postorder(terms) if n.op == "ite"]
+    return list(dict.fromkeys(c for c in conditions if context.samples.determine(c)))
 
 
 def device_name(mapping: TensorMapping) -> str:

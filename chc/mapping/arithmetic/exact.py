@@ -5,13 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from ila_lang import Expr, const, resize
+from ila_lang import Expr, all_of, const, resize
 
 
 def less(left: Expr, right: Expr) -> Expr:
-    """``left < right``."""
+    """``left < right``; below a minimum is below both."""
+    both = _minimum_of(right)
+    if both:
+        return all_of([less(left, part) for part in both])
     width = max(left.width, right.width)
     return resize(left, width) < resize(right, width)
+
+
+def _minimum_of(term: Expr) -> tuple[Expr, ...]:
+    """The operands of a term that is the smaller one of two; none for other terms."""
+    while term.op == "zext":
+        term = term.args[0]
+    if term.op != "ite" or term.args[0].op not in ("bvult", "bvule"):
+        return ()
+    condition, *arms = term.args
+    return condition.args if all(a is b for a, b in zip(condition.args, arms, strict=True)) else ()
 
 
 def at_most(left: Expr, right: Expr) -> Expr:

@@ -13,11 +13,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from chc.mapping.arithmetic.exact import equal, less, product, successor, total
-from chc.mapping.program.writes import Loops, Schedule
+from chc.mapping.program.writes import Loops, Schedule, conjuncts_of
 from ila_lang import Expr, any_of, const, false, free_variables, true
 from smt_encodings.claims import Unsupported
 
-from .contexts import Context, conjuncts_of
+from .contexts import Context
 from .samples import Point, Samples
 from .witnesses import iteration_exists, witness
 

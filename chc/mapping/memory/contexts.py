@@ -18,7 +18,7 @@ from chc.mapping.arithmetic.exact import less
 from chc.mapping.arithmetic.injectivity import injectivity_steps, part_steps
 from chc.mapping.arithmetic.ranges import quick
 from chc.mapping.arithmetic.steps import Step
-from chc.mapping.program.writes import Loops, Write
+from chc.mapping.program.writes import Loops, Write, conjuncts_of
 from chc.mapping.proof import Proof
 from ila_lang import Expr, free_variables, substitute, true
 from ila_lang.language.expr import variables_of
@@ -33,13 +33,6 @@ from .samples import Samples
 def in_range(loops: Loops, at: Mapping[Expr, Expr]) -> list[Expr]:
     """The conditions that iteration ``at`` of loops exists, outermost first."""
     return [less(substitute(counter, at), substitute(extent, at)) for counter, extent in loops]
-
-
-def conjuncts_of(condition: Expr) -> list[Expr]:
-    """The parts of a conjunction, in order."""
-    if condition.op == "and":
-        return [part for argument in condition.args for part in conjuncts_of(argument)]
-    return [condition]
 
 
 @dataclass(eq=False)
@@ -159,6 +152,10 @@ class SymbolicInstance:
         self.loops = (*write.loops, *inner)
         self.encoding = proof.domain.fork(space)
         self._rename: dict[Expr, Expr] = {}
+        sizes = set(proof.parameters)
+        for condition in conjuncts_of(write.guard):  # first: an extent may have no meaning where it does not hold
+            if condition is not true and set(variables_of(condition)) <= sizes:
+                self.encoding.assume(condition)
         for counter, extent in self.loops:
             bound = substitute(extent, self._rename)
             self._rename[counter] = fresh(f"{space}.{counter.name}", counter.sort)

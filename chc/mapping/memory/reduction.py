@@ -11,9 +11,10 @@ of the cell.  The obligations that make it so, for all sizes:
 
 The address, the condition and the extents of other loops must not depend on the counters of the fold, so that all its
 iterations exist and write the cell.  A fold over one loop may have some of its iterations, from one to another one:
-those that a mask lets through, or that other loops have; that all of these exist is an obligation, then.  Where the
-extents of its own loops depend on each other, as in sums over pairs ``q <= p``, it is a fold of folds, and that its
-first iteration exists is an obligation, too.
+those that a mask lets through, or that other loops have; that all of these exist is an obligation, then.  Those of
+several loops, the last of which is cut short, are numbered (:mod:`chc.mapping.memory.numbered`).  Where the
+extents of its own loops depend on each other otherwise, as in sums over pairs ``q <= p``, it is a fold of folds, and
+that its first iteration exists is an obligation, too.
 
 A write may begin anew instead of going on: its value is that of a cell which a choice replaces by something else, such
 as 0, in the first iteration.  Then the fold begins with that, and what the cell held does not matter.  Obligations: the
@@ -44,20 +45,20 @@ from smt_encodings.values import differ
 from .cases import Split
 from .contexts import Context, before
 from .layout import Definition, Reader, narrow
+from .numbered import Numbered, Runs, numbering
 from .reaching_definitions import ReachingDefinitions
 from .samples import Point, candidates
 
 
 @dataclass(frozen=True)
 class Reduction:
-    """A fold, and what it begins with: the cell of ``reader``, or ``begins``, a term of its write in that iteration.
+    """A fold, and what it begins with: the cell as ``first`` finds it, or ``begins``, a term in that iteration.
 
     With ``part`` it has some of its iterations, as :class:`chc.mapping.memory.values.FoldUse` says.
     """
 
     fold: Fold
-    reader: Reader
-    start: Point
+    first: Definition
     begins: Expr | None
     part: tuple[Expr, Expr] | None
 
@@ -84,17 +85,25 @@ def reduction(side: ReachingDefinitions, context: Context, definition: Definitio
     """
     write = definition.write
     update = update_of(side.schedule, write)
-    counters, begin = _repeated(side, context, definition, update)
+    chains = _chains(side, context, definition, update)
+    counters = _counters(write, chains)
     if update is None or not counters:
         return None
+    begin = _begin(context, definition, counters, chains)
     name = f"{write.label} {side.schedule.writes.index(write)}, {side.numbered()}"
     loops = tuple(loop for loop in write.loops if loop[0] in counters)
-    some = len(loops) == 1 and (begin is not None or _clash(write, counters) is not None)
+    ragged = len(loops) > 1 and (_depends(loops) is not None or clash(write, counters) is not None)
+    numbered = _numbered(context, definition, loops, chains) if ragged else None
+    some = numbered is not None or (len(loops) == 1 and (begin is not None or clash(write, counters) is not None))
     require_independent(write, counters, exist=some, among=True)
     zero = const(0, 32) if begin is None else begin
     first = Definition(write, {c: zero if c in counters else t for c, t in definition.at.items()})
-    part = _part(context, side, name, first, definition, loops[0][0]) if some else None
-    if part is None:
+    part = None
+    if numbered is not None:
+        numbered.prove(context, f"{side.prefix}: accumulation", name, definition, loops)
+    elif some:
+        part = _part(context, side, name, first, definition, loops[0][0])
+    else:
         ends(context, side, name, definition, loops)
     instance = side.layout.instance(write)
     reader = Reader(write.address, instance, first.at)
@@ -102,15 +111,25 @@ def reduction(side: ReachingDefinitions, context: Context, definition: Definitio
     side.not_killed(context, name, write, reader, Point(write.place, _at(definition)), first)
     begins = update.begins
     if begins is not None:
-        _goes_on(context, side, name, first, loops, update.adds)
+        _goes_on(context, side, name, first, numbered or loops, update.adds)
         begins = begins if begins_anew(context, side, name, first, update.adds) else None
-    if _depends(loops) is not None:
+    if numbered is None and _depends(loops) is not None:
         exists, meaning = first.exists(), "loops that depend on each other have a first iteration"
         context.theorem(f"{side.prefix}: accumulation", f"{name}: first", exists, meaning)
-    if (write, loops) not in side.accumulations:
-        side.accumulations[write, loops] = fold_of(side, name, write, update, loops)
-    fold = side.accumulations[write, loops]
-    return Reduction(fold, reader, Point(write.place, _at(first)), begins, part)
+    over = loops if numbered is None else numbered.loops
+    if (write, over) not in side.accumulations:
+        side.accumulations[write, over] = fold_of(side, name, write, update, loops, numbered)
+    fold = side.accumulations[write, over]
+    return Reduction(fold, first, begins, part)
+
+
+def _numbered(context: Context, definition: Definition, loops: Loops, chains: Runs) -> Numbered | None:
+    """The iterations of some loops as those of one that counts them; None where that is not found."""
+    write, counters = definition.write, [c for c, _ in loops]
+    places = [k for k, c in enumerate(write.counters) if c in set(counters)]
+    runs = [[tuple(iteration[k] for k in places) for iteration in reversed(chain)] for chain in chains]
+    parts = [substitute(t, narrow(definition.at)) for t in (write.guard, *(e for _, e in write.loops))]
+    return numbering(context, write, parts, counters, runs)
 
 
 def _part(
@@ -162,15 +181,22 @@ def _is_one_sum(schedule: Schedule, write: Write, added: Fold) -> bool:
 
 
 def _goes_on(
-    context: Context, side: ReachingDefinitions, name: str, first: Definition, loops: Loops, adds: Expr
+    context: Context,
+    side: ReachingDefinitions,
+    name: str,
+    first: Definition,
+    over: Loops | Numbered,
+    adds: Expr,
 ) -> None:
     """All later iterations than the first one go on from the cell."""
-    here = {c: resize(t, c.width) for c, t in first.at.items()}
+    here = narrow(first.at)
+    loops = over.loops if isinstance(over, Numbered) else over
     names = {c: fresh(f"later.{plain(c.name)}", c.sort) for c, _ in loops}
     iterations = tuple((names[c], substitute(e, here | names)) for c, e in loops)
     inside = context.inside(iterations, f"{context.name}{', ' if context.name else ''}{name}")
     later = any_of([c >= 1 for c in names.values()])
-    goal = later.implies(substitute(adds, here | names))
+    at = over.digits_of(names[over.number]) if isinstance(over, Numbered) else names
+    goal = later.implies(substitute(adds, here | narrow(at)))
     inside.theorem(f"{side.prefix}: accumulation", f"{name}: goes on", goal, "later iterations go on from the cell")
 
 
@@ -195,45 +221,53 @@ def scatters(side: ReachingDefinitions, context: Context, definition: Definition
     """Whether a write accumulates over counters that its address depends on, such as a row and a tap of a kernel."""
     used = set(free_variables(definition.write.address).values())
     update = update_of(side.schedule, definition.write)
-    return any(c in used for c in _repeated(side, context, definition, update)[0])
+    return any(c in used for c in _counters(definition.write, _chains(side, context, definition, update)))
 
 
 def _at(definition: Definition) -> tuple[Expr, ...]:
     return tuple(definition.at[c] for c in definition.write.counters)
 
 
-def _repeated(
-    side: ReachingDefinitions, context: Context, definition: Definition, update: Update | None
-) -> tuple[set[Expr], Expr | None]:
-    """The counters in which iterations that wrote the cell, and nothing else in between, differ, as samples tell.
+def _chains(side: ReachingDefinitions, context: Context, definition: Definition, update: Update | None) -> Runs:
+    """At each sample, the iterations in which the write updated the cell, with nothing else in between, the last first.
 
     None for a write whose value does not read the cell that it writes; none before an iteration that begins anew.
-    With the first of these iterations, where they are of one loop and it is not always 0.
     """
     write = definition.write
     if update is None:
-        return set(), None
+        return []
     here = Reader(write.address, None, definition.at).cell()
     runs = side.sampler.runs(context.samples, write, here, Point(write.place, _at(definition)))
     adds = compile_terms([*context.samples.parameters, *write.counters], [update.adds])
-    counters: set[Expr] = set()
-    begins: list[tuple[int, ...]] = []
+    chains: list[list[tuple[int, ...]]] = []
     rows = zip(context.samples.rows, runs, context.samples.evaluate(_at(definition)), strict=True)
     for row, run, last in rows:
-        later = last
+        chain = [last]
         for earlier in run:
-            if not adds(*context.samples.sizes(row), *later)[0]:
+            if not adds(*context.samples.sizes(row), *chain[-1])[0]:
                 break
-            counters |= {c for c, a, b in zip(write.counters, earlier, last, strict=True) if a != b}
-            later = earlier
-        begins.append(later)
+            chain.append(earlier)
+        chains.append(chain)
+    return chains
+
+
+def _counters(write: Write, chains: Runs) -> set[Expr]:
+    """The counters in which iterations of a chain differ."""
+    pairs = ((chain[0], iteration) for chain in chains for iteration in chain)
+    return {c for one, other in pairs for c, a, b in zip(write.counters, one, other, strict=True) if a != b}
+
+
+def _begin(context: Context, definition: Definition, counters: set[Expr], chains: Runs) -> Expr | None:
+    """The first iteration of chains over one loop, where it is not always 0."""
+    write = definition.write
     places = [n for n, c in enumerate(write.counters) if c in counters]
-    first = tuple(begin[places[0]] for begin in begins) if len(places) == 1 else ()
+    first = tuple(chain[-1][places[0]] for chain in chains) if len(places) == 1 else ()
     if not any(first):
-        return counters, None
+        return None
+    here = Reader(write.address, None, definition.at).cell()
     parts = [substitute(t, narrow(definition.at)) for t in (write.guard, *(e for _, e in write.loops))]
     table = candidates(context.samples, context.ranges, [here, *_at(definition), *parts], write)
-    return counters, const(first[0], 32) if len(set(first)) == 1 else table.get(first)
+    return const(first[0], 32) if len(set(first)) == 1 else table.get(first)
 
 
 def require_independent(write: Write, counters: set[Expr], *, exist: bool = False, among: bool = False) -> None:
@@ -242,12 +276,13 @@ def require_independent(write: Write, counters: set[Expr], *, exist: bool = Fals
     Where its iterations ``exist``, by proof, its place alone matters; with ``among`` the extents of these counters' own
     loops may depend on each other.
     """
-    clash = _clash(write, counters, exist=exist, among=among)
-    if clash is not None:
-        raise Unsupported(f"{write.label} accumulates over {clash.name}, on which its address or a loop depends")
+    counter = clash(write, counters, exist=exist, among=among)
+    if counter is not None:
+        raise Unsupported(f"{write.label} accumulates over {counter.name}, on which its address or a loop depends")
 
 
-def _clash(write: Write, counters: set[Expr], *, exist: bool = False, among: bool = True) -> Expr | None:
+def clash(write: Write, counters: set[Expr], *, exist: bool = False, among: bool = True) -> Expr | None:
+    """A counter on which the place, the condition or the number of iterations of a write depend, as said there."""
     extents = [e for c, e in write.loops if not (among and c in counters)]
     used = set(free_variables(write.address, *([] if exist else [*extents, write.guard])).values())
     return next((c for c in write.counters if c in counters and c in used), None)
@@ -301,22 +336,31 @@ def _alone(
     )
 
 
-def fold_of(side: ReachingDefinitions, name: str, write: Write, update: Update, loops: Loops) -> Fold:
-    """What a write makes of its cell in all iterations of some of its loops, with those of a sum of its own."""
+def fold_of(
+    side: ReachingDefinitions, name: str, write: Write, update: Update, loops: Loops, numbered: Numbered | None = None
+) -> Fold:
+    """What a write makes of its cell in all iterations of some of its loops, with those of a sum of its own.
+
+    Where these are ``numbered``, the fold is over their numbers.
+    """
     register, value = update.register, update.value
     schedule, added, result = side.schedule, update.sum, None
+    own, cell = {c for c, _ in loops}, write.memory.load(write.address)
+    loops = loops if numbered is None else numbered.loops
     if added is None:
         inner = {n for n in postorder([value]) if n in schedule.folds}
         if len(inner) == 1:
             (result,) = inner
             added = schedule.folds[result]
     if added is not None:
-        rectangle = {c for c, _ in loops}.isdisjoint(free_variables(*(e for _, e in added.loops)).values())
+        rectangle = own.isdisjoint(free_variables(*(e for _, e in added.loops)).values())
+        if numbered is not None and not rectangle:
+            raise Unsupported(f"how often {write.label} adds depends on a loop of which the last block is short")
         if result is None or (rectangle and _onefold_of(side, name, write, value, register, result)):
             step = substitute(added.step[0], {added.registers[0]: register})
             loops, value = (*loops, *added.loops), step
-    own = write.memory.load(write.address)
-    fold = Fold(write, loops, (register,), (own,), (value,), (fresh(f"{register.name}.result", own.sort),))
+    results = (fresh(f"{register.name}.result", cell.sort),)
+    fold = Fold(write, loops, (register,), (cell,), (value,), results, {} if numbered is None else numbered.digits)
     while (first := _depends(fold.loops)) is not None:
         fold = schedule.nested(fold, first)
     return fold

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chc.mapping.program.statements import variable_text
-from chc.mapping.program.writes import Loops, Schedule, Write
+from chc.mapping.program.writes import Loops, Schedule, Write, conjuncts_of
 from ila_lang import BvSort, Expr, compile_terms, concat, const, free_variables, postorder, resize
 from ila_lang.language.expr import variables_of
 from smt_encodings.claims import Unsupported
@@ -32,6 +32,9 @@ _FEW = 8
 
 MOST_CANDIDATES = 4000
 """Terms among which a component of a witness is looked up."""
+
+_LARGEST_BLOCK = 1 << 10
+"""Largest literal extent that is tried as a radix."""
 
 ENOUGH = 200
 """Samples that a case of a proof has, where spare ones satisfy its condition."""
@@ -92,15 +95,25 @@ class Samples:
         return row[: len(self.parameters)]
 
     def extend(self, loops: Loops, seed: int, copies: int = 2) -> Samples:
-        """Samples with the counters of loops, at arbitrary iterations."""
-        random = Random(seed)
-        extents = self.evaluate([e for _, e in loops])
+        """Samples with the counters of loops, at arbitrary iterations; extents may depend on counters further out."""
+        random, counters = Random(seed), tuple(c for c, _ in loops)
+        variables = (*self.variables, *counters)
+        Samples(self.parameters, variables, ()).require(*(e for _, e in loops))
+        limits = [
+            compile_terms([*self.parameters, *self.variables, *counters[:k]], [e]) for k, (_, e) in enumerate(loops)
+        ]
         rows = []
-        for row, limits in zip(self.rows, extents, strict=True):
-            if all(limits):
-                rows += [(*row, *(random.randrange(n) for n in limits)) for _ in range(copies)]
+        for row in (row for row in self.rows for _ in range(copies)):
+            longer = row
+            for limit in limits:
+                (extent,) = limit(*longer)
+                if not extent:
+                    break
+                longer = (*longer, random.randrange(extent))
+            else:
+                rows.append(longer)
         spare = self.spare and self.spare.extend(loops, seed, 1)
-        return Samples(self.parameters, (*self.variables, *(c for c, _ in loops)), tuple(rows), spare)
+        return Samples(self.parameters, variables, tuple(rows), spare)
 
     def where(self, condition: Expr) -> Samples:
         """The samples at which a condition holds; where they are few, spare ones with them."""
@@ -114,7 +127,7 @@ class Samples:
 
 def samples_of(parameters: tuple[Expr, ...], coordinates: Loops, sizes: Sequence[tuple[int, ...]]) -> Samples:
     """Deterministic samples of coordinates of an output cell, at sizes."""
-    random, each = Random(0), 5
+    random, others, each = Random(0), Random(1), 5
     extents = compile_terms(parameters, [e for _, e in coordinates])
     rows = []
     for values in sizes:
@@ -123,6 +136,10 @@ def samples_of(parameters: tuple[Expr, ...], coordinates: Loops, sizes: Sequence
             rows += [(*values, *(random.randrange(n) for n in limits)) for _ in range(each)]
             # the first iteration of the outermost loop is often a case of its own
             rows += [(*values, 0, *(random.randrange(n) for n in limits[1:])) for _ in range(each)]
+            # the last iteration of a loop may be in a block that no other one is in
+            for last in range(len(limits)):
+                cell = (n - 1 if k == last else others.randrange(n) for k, n in enumerate(limits))
+                rows.append((*values, *cell))
     if not rows:
         raise Unsupported("at the sample shapes the output has no element")
     return Samples(parameters, tuple(c for c, _ in coordinates), tuple(dict.fromkeys(rows)))
@@ -286,16 +303,26 @@ def _addresses(
             "sizes, too often to be tried; give smaller sample shapes or shorter loops"
         )
     known = (*parameters, *write.counters)
-    iterations = iterations[np.flatnonzero(_values(known, write.guard, sizes, iterations))]
     addresses = _values(known, write.address, sizes, iterations)
     return zip(map(tuple, iterations.tolist()), addresses.tolist(), strict=True)
 
 
 def _iterations(write: Write, parameters: tuple[Expr, ...], sizes: tuple[int, ...], most: int) -> Words | None:
-    """Every iteration of a write's loops at concrete sizes, in order; None where they are more than ``most``."""
+    """Every iteration in which a write happens at concrete sizes, in order; None where too many are tried.
+
+    What its condition excludes is left out as soon as it is known: an extent may have no meaning there.
+    """
     iterations: Words = np.zeros((1, 0), np.int64)  # a row for each, a column for each counter
-    for level, (_, extent) in enumerate(write.loops):
-        limits = _values((*parameters, *write.counters[:level]), extent, sizes, iterations)
+    open_ = list(dict.fromkeys(conjuncts_of(write.guard)))
+    for level in range(len(write.loops) + 1):
+        known = (*parameters, *write.counters[:level])
+        decided = {c for c in open_ if set(variables_of(c)) <= set(known)}
+        open_ = [c for c in open_ if c not in decided]
+        for condition in decided:
+            iterations = iterations[np.flatnonzero(_values(known, condition, sizes, iterations))]
+        if level == len(write.loops):
+            break
+        limits = _values(known, write.loops[level][1], sizes, iterations)
         if sum(limits.tolist()) > most:
             return None
         outer = np.repeat(np.arange(len(iterations)), limits)
@@ -340,7 +367,7 @@ def candidates(
                 terms.append(resize(node, 32))
     literals = {e.value for e in extents if e.is_const and e.value > 1} | {2, 16}
     if write is not None:
-        literals |= {e.value for _, e in write.loops if e.is_const and e.value > 1}
+        literals |= _literals([e for _, e in write.loops])
         known = {p.name for p in samples.parameters}
         limits = [resize(e, 32) - 1 for _, e in write.loops if set(free_variables(e)) <= known]
         sizes = [resize(p, 32) for p in samples.parameters]
@@ -391,6 +418,14 @@ def _divided(number: Expr, by: int) -> tuple[Expr, Expr]:
         return high, (digit << low.width) + resize(low, 32)
     wide = resize(number, 32)
     return (wide // const(by, 32), wide % const(by, 32)) if by > 1 else (wide, const(0, 32))
+
+
+def _literals(extents: Sequence[Expr]) -> set[int]:
+    """The literals in some extents, by which blocks of iterations are as long."""
+    nodes = postorder(extents)
+    shifts = (1 << n.args[1].value for n in nodes if n.op in ("bvshl", "bvlshr") and n.args[1].is_const)
+    found = {*(n.value for n in nodes if n.is_const and isinstance(n.sort, BvSort)), *shifts}
+    return {v for v in found if 1 < v <= _LARGEST_BLOCK}
 
 
 def _divisors(write: Write, samples: Samples) -> list[Expr]:

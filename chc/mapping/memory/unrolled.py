@@ -12,6 +12,7 @@ induction over the loop's iterations, which follow each other lexicographically:
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 from chc.mapping.arithmetic.exact import equal
@@ -23,7 +24,7 @@ from smt_encodings.environment import fresh, plain
 from .contexts import Context
 from .layout import Definition, Iteration, Reader, narrow
 from .reaching_definitions import ReachingDefinitions
-from .reduction import Update, begins_anew, ends, fold_of, require_independent, update_of
+from .reduction import Update, begins_anew, clash, ends, fold_of, require_independent, update_of
 from .samples import Point
 
 
@@ -48,13 +49,22 @@ class Cycle:
     start: Definition
     begins: Expr | None
 
+    @property
+    def together(self) -> tuple[Member, ...]:
+        """The writes that one step of the loops has."""
+        return self.members
+
+    def steps(self, side: ReachingDefinitions, context: Context, at: Iteration) -> list[tuple[Definition, Member]]:
+        """The updates of a step, in order."""
+        return list(zip(self.chain(side, context, at), self.members, strict=True))
+
     def chain(self, side: ReachingDefinitions, context: Context, at: Iteration) -> list[Definition]:
         """The iterations of all writes in an iteration of the last one, in order; that they are is proved."""
         definitions = [Definition(self.members[-1].write, at)]
         for member in reversed(self.members[:-1]):
             definition = read_by(side, context, definitions[0])
             if definition is None or definition.write is not member.write:
-                raise _written_by_others(member.write)
+                raise written_by_others(member.write)
             definitions.insert(0, definition)
         return definitions
 
@@ -73,15 +83,29 @@ def own_point(definition: Definition) -> Point:
     return Point(definition.write.place, tuple(definition.at[c] for c in definition.write.counters))
 
 
-def cycle(side: ReachingDefinitions, context: Context, definition: Definition) -> Cycle | None:
-    """The writes that update a cell in turn, up to ``definition``; None where there are none.
+@dataclass(frozen=True)
+class Turns:
+    """Writes that update a cell in turn, as samples tell; the last one gave the cell its value."""
+
+    writes: list[Write]
+    counters: set[Expr]
+    """Those in which iterations of the last one differ."""
+    chains: list[list[tuple[int, tuple[int, ...]]]]
+    """At each sample, numbers and iterations of these writes, one after the other, the last one first."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether all of them updated the cell equally often, in iterations that exist whatever their number is."""
+        complete = all(len(chain) % len(self.writes) == 0 for chain in self.chains)
+        return complete and clash(self.writes[-1], self.counters, among=False) is None
+
+
+def cycle(side: ReachingDefinitions, context: Context, definition: Definition, turns: Turns) -> Cycle:
+    """Whole rounds of writes that update a cell in turn, up to ``definition``.
 
     Raises Unsupported where they do so in a way that is not described above.
     """
-    writes, counters = _in_turn(side, context, definition)
-    if not counters:
-        return None
-    write = definition.write
+    writes, counters, write = turns.writes, turns.counters, definition.write
     require_independent(write, counters)
     name = f"{write.label} {side.schedule.writes.index(write)}, {side.numbered()}"
     loops = tuple(loop for loop in write.loops if loop[0] in counters)
@@ -98,10 +122,10 @@ def cycle(side: ReachingDefinitions, context: Context, definition: Definition) -
     return Cycle(unproved.members, loops, start, begins)
 
 
-def _in_turn(side: ReachingDefinitions, context: Context, definition: Definition) -> tuple[list[Write], set[Expr]]:
-    """Writes that update the cell in turn, as samples tell, and the counters in which the last one's iterations differ.
+def in_turn(side: ReachingDefinitions, context: Context, definition: Definition) -> Turns | None:
+    """Writes that update the cell in turn, as samples tell.
 
-    Nothing where only one does, or where one iteration of them gave the cell its value at all samples.
+    None where only one does, or where one iteration of them gave the cell its value at all samples.
     """
     schedule, samples, write = side.schedule, context.samples, definition.write
     updates = {n: update_of(schedule, w) for n, w in enumerate(schedule.writes) if w.memory is write.memory}
@@ -127,16 +151,17 @@ def _in_turn(side: ReachingDefinitions, context: Context, definition: Definition
     period = longest.index(last, 1) if last in longest[1:] else 0
     pattern = longest[:period]
     if period < 2 or len(set(pattern)) < period or any(n not in adds for n in pattern):
-        return [], set()
-    counters_of: set[Expr] = set()
+        return None
+    rounds = []
     for chain in chains:
-        rounds = 0
-        while [n for n, _ in chain[rounds * period : (rounds + 1) * period]] == pattern:
-            rounds += 1
-        for _, iteration in chain[: rounds * period : period]:
-            pairs = zip(write.counters, iteration, chain[0][1], strict=True)
-            counters_of |= {c for c, a, b in pairs if a != b}
-    return [schedule.writes[n] for n in reversed(pattern)], counters_of
+        pairs = itertools.takewhile(lambda p: p[0][0] == p[1], zip(chain, itertools.cycle(pattern), strict=False))
+        rounds.append([one for one, _ in pairs])
+    counters_of: set[Expr] = set()
+    for chain in rounds:
+        for _, iteration in chain[::period]:
+            differ = zip(write.counters, iteration, chain[0][1], strict=True)
+            counters_of |= {c for c, a, b in differ if a != b}
+    return Turns([schedule.writes[n] for n in reversed(pattern)], counters_of, rounds) if counters_of else None
 
 
 def _follow(
@@ -166,7 +191,7 @@ def _follow(
         expected = tuple(substitute(at[c], before) for c in last.write.counters)
         definition_before = read_by(side, case, chain[0], expected)
         if definition_before is None or definition_before.write is not last.write:
-            raise _written_by_others(last.write)
+            raise written_by_others(last.write)
         for loop, term in zip(last.write.counters, expected, strict=True):
             same = equal(term, definition_before.at[loop])
             meaning = "the iteration before stored what is read"
@@ -177,5 +202,6 @@ def _follow(
     return first.update.begins if anew else None
 
 
-def _written_by_others(write: Write) -> Unsupported:
+def written_by_others(write: Write) -> Unsupported:
+    """That more than writes that take turns write a cell."""
     return Unsupported(f"a cell of {write.memory.name} is written by others while {write.label} adds up")

@@ -13,18 +13,19 @@ from dataclasses import dataclass, field, replace
 
 from chc.mapping.arithmetic.exact import less, total
 from chc.mapping.program.statements import variable_text
-from chc.mapping.program.writes import Fold, Loops, Write
+from chc.mapping.program.writes import Fold, Loops, Write, conjuncts_of
 from ila_lang import Expr, MemSort, Sort, all_of, const, free_variables, postorder, resize, substitute, true
 from smt_encodings.claims import Unsupported
 from smt_encodings.environment import fresh, plain
 
-from .contexts import Context, conjuncts_of
+from .alternating import Alternating, alternating
+from .contexts import Context
 from .gathers import Gather, gather_of
 from .layout import Definition, Iteration, Reader, narrow
 from .reaching_definitions import ReachingDefinitions
 from .reduction import reduction, scatters
 from .samples import END, Point
-from .unrolled import Cycle, cycle, own_point
+from .unrolled import Cycle, Turns, cycle, in_turn, own_point
 
 _NOTHING: Iteration = {}
 
@@ -60,7 +61,7 @@ class FoldUse:
     """For each loop, where its first iteration and how many iterations are taken; none where all are."""
     blocks: tuple[Expr, Expr] | None = None
     """How many blocks of iterations of the outermost loop a step takes together, and how many are in each."""
-    cycle: Cycle | None = None
+    cycle: Cycle | Alternating | None = None
     """The writes that make a step together, for a fold in memory by several of them."""
     longer: tuple[tuple[Expr, Expr], ...] | None = None
     """For each loop the first of its own iterations among those of a longer loop, and how often that one runs; in
@@ -80,14 +81,16 @@ class FoldUse:
         return loops if self.part is None else ((loops[0][0], self.part[1]), *loops[1:])
 
     def shifted(self, at: Iteration) -> Iteration:
-        """Counters of the whole fold for counters that begin at 0."""
+        """Counters of the whole fold for counters that begin at 0, and those whose digits these are."""
         counter = self.fold.loops[0][0]
         first = zip(self.fold.loops, self.selected, strict=False)
         at = {**at, **{c: resize(at[c], 32) + begin for (c, _), (begin, _) in first}}
         if self.longer is not None:
             begins = zip(self.fold.loops, self.longer, strict=True)
             at = {**at, **{c: resize(at[c], 32) - begin for (c, _), (begin, _) in begins}}
-        return at if self.part is None else {**at, counter: resize(at[counter], 32) + resize(self.part[0], 32)}
+        if self.part is not None:
+            at = {**at, counter: resize(at[counter], 32) + resize(self.part[0], 32)}
+        return {**at, **self.fold.at(at[counter])}
 
     def has(self, at: Iteration) -> Expr:
         """Whether an iteration is one of the fold's own."""
@@ -207,34 +210,34 @@ class Values:
             return self._scattered(context, definition)
         reduced = reduction(self.definitions, context, definition)
         if reduced is None:
-            turns = cycle(self.definitions, context, definition)
-            if turns is not None:
-                return self._in_turn(context, definition, turns)
+            found = in_turn(self.definitions, context, definition)
+            if found is not None:
+                return self._in_turn(context, definition, found)
             return self.term(context, write, definition.at, (), write.value)
-        if reduced.begins is None:
-            initial = self.before(context, write.memory, reduced.reader, reduced.start)
-        else:
-            initial = self.term(context, write, reduced.reader.at, (), reduced.begins)
+        initial = self._initial(context, reduced.first, reduced.begins)
         symbols = self._symbols(context, reduced.fold)
         return self._use(FoldUse(reduced.fold, definition.at, (), {}, (initial,), symbols, context, reduced.part))
 
-    def _in_turn(self, context: Context, definition: Definition, turns: Cycle) -> Expr:
+    def _initial(self, context: Context, first: Definition, begins: Expr | None) -> Expr:
+        """What updates of a cell begin with at the first iteration: a term over its counters, or the cell."""
+        if begins is not None:
+            return self.term(context, first.write, first.at, (), begins)
+        reader = Reader(first.write.address, self.definitions.layout.instance(first.write), first.at)
+        return self.before(context, first.write.memory, reader, own_point(first))
+
+    def _in_turn(self, context: Context, definition: Definition, found: Turns) -> Expr:
         """The fold of several writes that update a cell in turn."""
-        start, update = turns.start, turns.members[0].update
-        if turns.begins is None:
-            instance = self.definitions.layout.instance(start.write)
-            reader = Reader(start.write.address, instance, start.at)
-            initial = self.before(context, start.write.memory, reader, own_point(start))
-        else:
-            initial = self.term(context, start.write, start.at, (), turns.begins)
+        turns = (cycle if found.whole else alternating)(self.definitions, context, definition, found)
+        update, initial = turns.members[0].update, self._initial(context, turns.start, turns.begins)
         result = fresh("turns.result", update.register.sort)
         fold = Fold(definition.write, turns.loops, (update.register,), (initial,), (update.value,), (result,))
-        symbols = self._symbols(context, fold)
-        return self._use(FoldUse(fold, definition.at, (), {}, (initial,), symbols, context, cycle=turns))
+        return self._use(
+            FoldUse(fold, definition.at, (), {}, (initial,), self._symbols(context, fold), context, cycle=turns)
+        )
 
-    def _turn(self, context: Context, turns: Cycle, at: Iteration, register: Expr) -> Expr:
+    def _turn(self, context: Context, turns: Cycle | Alternating, at: Iteration, register: Expr) -> Expr:
         """What one iteration of writes that update a cell in turn makes of it."""
-        for definition, member in zip(turns.chain(self.definitions, context, at), turns.members, strict=True):
+        for definition, member in turns.steps(self.definitions, context, at):
             if member.fold.loops:
                 symbols = self._symbols(context, member.fold)
                 register = self._use(FoldUse(member.fold, definition.at, (), {}, (register,), symbols, context))
@@ -271,17 +274,6 @@ class Values:
             if not context.samples.determine(reader.cell()):  # an address that is data
                 return definition
             point = Point(write.place, tuple(definition.at[c] for c in write.counters))
-
-    def choices(self, context: Context, definition: Definition) -> list[Expr]:
-        """The conditions, over coordinates and sizes alone, by which the value that ``definition`` stores is chosen."""
-        folds, here = self.definitions.schedule.folds, narrow(definition.at)
-        terms, seen = [definition.write.value], 0
-        while seen < len(terms):  # steps of folds, too
-            used = (folds[n] for n in postorder([terms[seen]]) if n in folds)
-            terms += [t for fold in used for t in (*fold.initial, *fold.step)]
-            seen += 1
-        conditions = [substitute(n.args[0], here) for n in postorder(terms) if n.op == "ite"]
-        return list(dict.fromkeys(c for c in conditions if context.samples.determine(c)))
 
     def term(
         self, context: Context, write: Write, at: Iteration, inner: Loops, term: Expr, carried: Iteration = _NOTHING
@@ -494,7 +486,7 @@ class Values:
 
     def in_step(self, use: FoldUse, context: Context, term: Expr, at: Iteration, carried: Iteration = _NOTHING) -> Expr:
         """A part of a fold's step at one iteration; ``carried`` gives what its registers hold, where it has them."""
-        own = set(use.fold.here.counters)  # a fold in memory has loops of the write itself
+        own = use.fold.counters  # a fold in memory has loops of the write itself, or counts their iterations
         inner = (*use.inner, *(loop for loop in use.fold.loops if loop[0] not in own))
         everywhere = {**use.at, **use.shifted(at)}
         return self.term(context, use.fold.here, everywhere, inner, term, {**use.carried, **carried})

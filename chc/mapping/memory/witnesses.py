@@ -30,8 +30,9 @@ def witness(
     table = candidates(samples, ranges, [address, *until.counters, *last], write)
     by_digits: dict[tuple[int, ...], Expr] | None = None
     at: dict[Expr, Expr] = {}
+    shared = _shared(samples, write, until)
     for (counter, extent), values in zip(write.loops, zip(*iterations, strict=True), strict=True):
-        term = table.get(tuple(values))
+        term = shared.get((counter, tuple(values)), table.get(tuple(values)))
         if term is None:
             ends = [substitute(extent, narrow(at)), *_limits(write, at)]
             likely = [*(resize(end, 32) - 1 for end in ends), *_distances(ranges, write, address, at)]
@@ -45,6 +46,15 @@ def witness(
             raise Unsupported(f"no term was found for {where}")
         at[counter] = resize(term, 32)
     return at
+
+
+def _shared(samples: Samples, write: Write, until: Point) -> dict[tuple[Expr, tuple[int, ...]], Expr]:
+    """The iteration of the loops around both a write and a point: by counter, and by its values at the samples."""
+    depth = min(len(write.loops), len(until.counters))
+    most = next((k for k in range(depth) if write.place[k] != until.place[k]), depth)
+    columns = zip(*samples.evaluate(until.counters[:most]), strict=True) if most else ()
+    pairs = zip(write.counters, until.counters, columns, strict=False)
+    return {(counter, tuple(column)): term for counter, term, column in pairs}
 
 
 def iteration_exists(write: Write, at: Iteration) -> Expr:

@@ -5,16 +5,23 @@ The text of :mod:`chc.mapping.program.schedule` says what they mean.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
-from ila_lang import Expr, Fragment, false, free_variables, postorder, substitute, true
+from ila_lang import Expr, Fragment, false, free_variables, postorder, resize, substitute, true
 from ila_lang.language.expr import variables_of
 from smt_encodings.claims import Unsupported
 from smt_encodings.environment import fresh
 
 Loops = tuple[tuple[Expr, Expr], ...]
 """Counters and extents, outermost first."""
+
+
+def conjuncts_of(condition: Expr) -> list[Expr]:
+    """The parts of a conjunction, in order."""
+    if condition.op == "and":
+        return [part for argument in condition.args for part in conjuncts_of(argument)]
+    return [condition]
 
 
 class NotDistributable(Unsupported):
@@ -53,6 +60,18 @@ class Fold:
     initial: tuple[Expr, ...]
     step: tuple[Expr, ...]
     results: tuple[Expr, ...]
+    digits: Mapping[Expr, Expr] = field(default_factory=dict)
+    """Counters of ``here`` in terms of the first loop's, which counts the iterations of their loops in order."""
+
+    @property
+    def counters(self) -> set[Expr]:
+        """Counters of ``here``, and the one that counts iterations of their loops."""
+        return {*self.here.counters, *(c for c, _ in self.loops[:1] if self.digits)}
+
+    def at(self, number: Expr) -> dict[Expr, Expr]:
+        """The counters whose digits a number in the first loop has."""
+        first = {c: resize(number, c.width) for c, _ in self.loops[:1]}
+        return {c: substitute(term, first) for c, term in self.digits.items()}
 
     @property
     def terms(self) -> tuple[Expr, ...]:
@@ -158,7 +177,7 @@ class Schedule:
         inner = Fold(fold.here, fold.loops[count:], registers, fold.registers, step, results)
         self.registers |= set(registers)
         self.folds |= dict.fromkeys(results, inner)
-        return Fold(fold.here, fold.loops[:count], fold.registers, fold.initial, results, fold.results)
+        return replace(fold, loops=fold.loops[:count], step=results)
 
     def flat(self, fold: Fold) -> Fold:
         """A fold whose step is a whole fold that goes on from its registers, as one over the loops of both.

@@ -16,6 +16,7 @@ from chc.mapping.arithmetic.exact import equal, less, product, total
 from chc.mapping.horn.align import align
 from chc.mapping.horn.names import index_text
 from chc.mapping.horn.systems import LOCK_STEP, Nest, Track
+from chc.mapping.memory.alternating import Alternating
 from chc.mapping.memory.cases import Split, in_cases
 from chc.mapping.memory.contexts import Context
 from chc.mapping.memory.layout import Reader, narrow
@@ -404,7 +405,9 @@ class Equivalence:
         context.theorem("lock-step", f"{label}: goes on", fits, "the other side's fold has the iterations before, too")
         return self.ir.in_parts(ir, length)
 
-    def _in_blocks(self, context: Context, label: str, device: FoldUse, turns: Cycle, ir: FoldUse) -> FoldUse:
+    def _in_blocks(
+        self, context: Context, label: str, device: FoldUse, turns: Cycle | Alternating, ir: FoldUse
+    ) -> FoldUse:
         """The IR's fold in blocks of as many iterations as the writes have together that make a step of the device's.
 
         Where there are no such blocks, it is as it was.
@@ -426,11 +429,11 @@ class Equivalence:
         return None if length is None else product([*extents, length])
 
     @staticmethod
-    def _step_length(context: Context, turns: Cycle, ir: FoldUse) -> Expr | None:
+    def _step_length(context: Context, turns: Cycle | Alternating, ir: FoldUse) -> Expr | None:
         """As many as one step of writes in turn stands against."""
         here = narrow(turns.start.at)
         lengths = []
-        for member in turns.members:
+        for member in turns.together:
             length = _outer(context, [substitute(e, here) for _, e in member.fold.loops], ir)
             if length is None:
                 return None

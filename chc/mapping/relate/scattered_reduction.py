@@ -17,11 +17,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from chc.mapping.arithmetic.exact import equal, less, number_of
-from chc.mapping.memory.contexts import Context, conjuncts_of
+from chc.mapping.memory.contexts import Context
 from chc.mapping.memory.layout import Reader, narrow
 from chc.mapping.memory.samples import Point, candidates
 from chc.mapping.memory.values import FoldUse, ScatteredReduction, Values
-from chc.mapping.program.writes import Loops
+from chc.mapping.program.writes import Loops, conjuncts_of
 from ila_lang import Expr, all_of, any_of, const, ite, resize, substitute, true
 from ila_lang.language.expr import variables_of
 from smt_encodings.claims import Unsupported

@@ -1,0 +1,230 @@
+"""Loop nests with blocks of which the last one is short, as libraries have them: proved for every size.
+
+A block ends at the smaller one of its length and what is left, or a condition leaves out what lies beyond.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+
+from chc.mapping.prove import prove
+from ila_lang import Expr, const, ite, true
+from ila_lang.mapping import Reduction, TensorMapping
+from smt_encodings.claims import Status
+from smt_encodings.discharge import Discharger
+from tests.chc.mapping.library_gemm import Host, K, M, N, Patterns, claim, device, differs, noted
+from tests.chc.mapping.test_library_sums import saturating
+
+ZERO, BLOCK = const(0, 32), const(4, 32)
+PATTERNS: Patterns = {}
+pattern = partial(noted, PATTERNS)
+
+
+def blocks(size: Expr) -> Expr:
+    """How many blocks there are."""
+    return (size + 3) >> 2
+
+
+def left(block: Expr, size: Expr, most: int = 4) -> Expr:
+    """The length of a block."""
+    rest = size - (block << 2)
+    return ite(const(most, 32) < rest, const(most, 32), rest)
+
+
+@pattern(
+    "blocks of depth overlap",
+    "blocks of depth are too short",
+    "each block begins anew",
+    "the last block of depth is left out",
+    "the last block of rows is left out",
+    "the last block of columns begins a column late",
+    "the last row goes on from the column before",
+    "a block of rows takes its first row twice",
+)
+def tails_in_all_dimensions(h: Host, fault: str) -> None:
+    h.all_inputs()
+    depth = K >> 2 if fault == "the last block of depth is left out" else blocks(K)
+    rows = M >> 2 if fault == "the last block of rows is left out" else blocks(M)
+    most = {"blocks of depth overlap": 5, "blocks of depth are too short": 3}.get(fault, 4)
+    with (
+        h.loop(rows) as mb,
+        h.loop(blocks(N)) as nb,
+        h.loop(depth) as kb,
+        h.loop(left(mb, M)) as u,
+        h.loop(left(nb, N)) as v,
+        h.loop(left(kb, K, most)) as x,
+    ):
+        i, j, k = (mb << 2) + u, (nb << 2) + v, (kb << 2) + x
+        row = ite(u == 1, i - 1, i) if fault == "a block of rows takes its first row twice" else i
+        column = ite((nb + 1 == blocks(N)) & (v >= 1), j - 1, j) if "column late" in fault else j
+        place = ite((i + 1 == M) & ~(j == 0), j - 1, j) if "goes on from" in fault else j
+        h.preload(k * N + column)
+        h.compute(row * K + k, i * N + place, ~((x if fault == "each block begins anew" else k) == 0))
+    h.read_all()
+
+
+@pattern(
+    "the last block is computed as a whole",
+    "the last block of A is not loaded",
+    "weights are those of the block before",
+    "the last block overwrites",
+    "blocks are three apart",
+    "always adds",
+)
+def a_block_of_depth_is_loaded_and_computed(h: Host, fault: str) -> None:
+    with h.loop(M) as i, h.loop(N) as j:
+        with h.loop(blocks(K)) as kb:
+            first = kb * 3 if fault == "blocks are three apart" else kb << 2
+            loads = kb == 0 if fault == "the last block of A is not loaded" else true
+            with h.when(loads), h.loop(left(kb, K)) as p:
+                h.mvin_a(p, i, first + p)
+            with h.loop(left(kb, K)) as p:
+                before = ite(kb == 0, first, first - 4) if fault == "weights are those of the block before" else first
+                h.mvin_b(p, before + p, j)
+            with h.loop(BLOCK if fault == "the last block is computed as a whole" else left(kb, K)) as x:
+                anew = {"the last block overwrites": (x == 0) & (kb + 1 == blocks(K)), "always adds": ~true}
+                h.preload(x)
+                h.compute(x, ZERO, ~anew.get(fault, (kb == 0) & (x == 0)))
+        h.read(ZERO, i, j)
+
+
+PARTS = (
+    "the second part has no condition",
+    "conditions are those of the next part",
+    "the first part of each block begins anew",
+    "the second part overwrites",
+    "the second part repeats the first",
+    "the second part adds beside",
+    "the second part has the weights before",
+    "always adds",
+)
+
+
+def unrolled(h: Host, fault: str, count: int) -> None:
+    """A loop over the depth in parts, each with a condition of its own."""
+    h.all_inputs()
+    log = count.bit_length() - 1
+    with h.loop(M) as i, h.loop(N) as j, h.loop((K + (count - 1)) >> log) as kb:
+        for part in range(count):
+            k = (kb << log) + part
+            inside = {"conditions are those of the next part": k + 1 < K}
+            if part == 1:
+                inside["the second part has no condition"] = true
+            adds = {"the first part of each block begins anew": ~true, "always adds": true}.get(fault, ~(kb == 0))
+            tile = k - 1 if part == 1 and fault == "the second part repeats the first" else k
+            beside = part == 1 and fault == "the second part adds beside"
+            with h.when(inside.get(fault, k < K)):
+                if part != 1 or fault != "the second part has the weights before":
+                    h.preload(tile * N + j)
+                overwrites = part == 1 and fault == "the second part overwrites"
+                place = i * N if beside else i * N + j
+                h.compute(i * K + tile, place, ~true if overwrites else true if part else adds)
+    h.read_all()
+
+
+@pattern(*PARTS)
+def unrolled_by_two_with_conditions(h: Host, fault: str) -> None:
+    unrolled(h, fault, 2)
+
+
+@pattern(*PARTS)
+def unrolled_by_four_with_conditions(h: Host, fault: str) -> None:
+    unrolled(h, fault, 4)
+
+
+@pattern(
+    "the loop runs over the last tile, too",
+    "the first tile is taken for the last",
+    "the last tile begins anew",
+    "the loop overwrites",
+    "the last tile is there if it is the first",
+    "the loop begins at the peeled tile",
+)
+def both_ends_are_peeled(h: Host, fault: str) -> None:
+    h.all_inputs()
+    with h.loop(M) as i, h.loop(N) as j:
+
+        def product(k: Expr, adds: Expr) -> None:
+            h.preload(k * N + j)
+            h.compute(i * K + k, i * N + j, adds)
+
+        product(ZERO, ~true)
+        with h.when((0 if fault == "the last tile is there if it is the first" else 1) < K):
+            more = ite(K > 1, K - 1, ZERO) if fault == "the loop runs over the last tile, too" else K - 2
+            with h.loop(ite(K > 1, more, ZERO) if "if it is the first" in fault else more) as k:
+                tile = k if fault == "the loop begins at the peeled tile" else k + 1
+                product(tile, ~true if fault == "the loop overwrites" else true)
+            last = ZERO if fault == "the first tile is taken for the last" else K - 1
+            product(last, ~true if fault == "the last tile begins anew" else true)
+    h.read_all()
+
+
+SIZES = ({"m": 5, "n": 2, "k": 5}, {"m": 1, "n": 6, "k": 9}, {"m": 2, "n": 2, "k": 4}, {"m": 1, "n": 1, "k": 1})
+"""Sizes at which runs show the faults: of one block and of more, with and without a rest."""
+
+
+def of(name: str, fault: str = "") -> TensorMapping:
+    """A pattern, with a fault."""
+    build, _ = PATTERNS[name]
+    return claim(partial(build, fault=fault))
+
+
+QUICK = {"a block of depth is loaded and computed"}
+"""Patterns that are not marked as slow."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in PATTERNS]
+)
+def test_the_pattern_is_proved_for_every_size(name: str) -> None:
+    mapping = of(name)
+    assert not any(differs(mapping, sizes, 1) for sizes in SIZES)
+    verdict = prove(mapping)
+    assert verdict.status is Status.PROVED, verdict.reason
+
+
+FAULTS = [
+    pytest.param(name, fault, marks=[] if name in QUICK and not number else [pytest.mark.slow])
+    for name, (_, faults) in PATTERNS.items()
+    for number, fault in enumerate(faults)
+]
+
+
+@pytest.mark.parametrize(("name", "fault"), FAULTS)
+def test_a_fault_of_a_pattern_is_not_proved(name: str, fault: str) -> None:
+    mapping = of(name, fault)
+    assert any(differs(mapping, sizes) for sizes in SIZES)
+    verdict = prove(mapping, discharger=Discharger(timeout=5.0), horn_timeout=3.0)
+    assert verdict.status is not Status.PROVED
+
+
+def backwards(x: Expr, length: Expr) -> Expr:
+    """The tiles of a block from the last to the first."""
+    return length - 1 - x
+
+
+def forwards(x: Expr, _: Expr) -> Expr:
+    """The tiles of a block in order."""
+    return x
+
+
+@pytest.mark.parametrize(
+    ("lane", "expected"), [pytest.param(forwards, Status.PROVED, marks=pytest.mark.slow), (backwards, Status.UNKNOWN)]
+)
+def test_numbers_follow_each_other_as_iterations_do(lane: Callable[[Expr, Expr], Expr], expected: Status) -> None:
+    add = saturating(is_signed=True)
+
+    def program(h: Host) -> None:
+        h.all_inputs()
+        with h.loop(M) as i, h.loop(N) as j, h.loop(blocks(K)) as kb, h.loop(left(kb, K)) as x:
+            k = (kb << 2) + lane(x, left(kb, K))
+            h.preload(k * N + j)
+            h.compute(i * K + k, i * N + j, ~((kb == 0) & (x == 0)))
+        h.read_all()
+
+    mapping = claim(program, ila=device(add=add), add=add, sums=(Reduction(add, 0),))
+    verdict = prove(mapping, discharger=Discharger(timeout=5.0), horn_timeout=3.0)
+    assert verdict.status is expected, verdict.reason
