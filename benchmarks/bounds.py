@@ -3,9 +3,9 @@
 Each input is run on the simulators, and its bound composed from those of the operators
 (docs/explanation/codegen.md).  *Error* is the largest distance of an output from the reference in float64, *bound* the
 largest bound of any input, and *factor* is how many times the error that is.  *Happened* takes in the place of
-operators' bounds the magnitudes of the errors that elements really had: what is above it is due to operators' bounds,
-what is below it to signs.  *In ranges* is the bound for all inputs that keep to the calibrated ranges times the
-headroom (none where an accelerator states none).  *Values* is the largest output.
+operators' bounds the magnitudes of the errors that elements really had, with the worst signs: a bound above it is due
+to operators' bounds, one below it to signs that are known.  *In ranges* is the bound for all inputs that keep to the
+calibrated ranges times the headroom (none where an accelerator states none).  *Values* is the largest output.
 
 Digits are images held out, in their order; inputs of ResNet-20, whose weights are random, are drawn, and so are the 16
 that its formats are chosen by.  Seconds are CPU seconds of an input on a busy machine: for running it, and for
@@ -99,7 +99,7 @@ def composed(
         raise SystemExit(f"there is no bound: {found.reason}")
     for number in compiled.implementations:
         step = bound.steps[number]
-        step.own = np.abs(bound.values[number] - step.exact)
+        step.own, step.centre = np.abs(bound.values[number] - step.exact), None
     return found, bound.composed()[0], [running, composing]
 
 

@@ -279,11 +279,11 @@ def network_lines(result: Comparison) -> Iterator[str]:
         factor = "" if output.factor is None else f", {output.factor:.3g} times the error"
         error_at, at = (f" in sample {s}" if result.samples > 1 else "" for s in (output.error_sample, output.sample))
         yield f"{output.output}: largest error {output.error:.3g}{error_at}, bound {output.bound:.3g}{at}{factor}"
-        parts = [f"{part.most:.3g} node {part.node} ({operators[part.node]})" for part in output.own[:3]]
-        rest = sum(part.most for part in output.own[3:])
+        parts = [f"{part.size:.3g} node {part.node} ({operators[part.node]})" for part in output.own[:3]]
+        rest = sum(part.size for part in output.own[3:])
         parts += [f"{rest:.3g} {len(output.own) - 3} others"] if len(output.own) > 3 else []
         parts += [f"the rest, {output.missed:.3g}, is what weights may miss"] if output.missed else []
-        yield f"  of it {abs(output.known):.3g} roundings of operands; operators: {', '.join(parts) or 'nothing'}"
+        yield f"  of it {abs(output.known):.3g} is known with its sign; operators: {', '.join(parts) or 'nothing'}"
         if output.declared:
             yield f"  declared: {', '.join(output.declared)}"
     of_samples = f"{result.outside} of {counted(result.samples, 'sample')}" if result.outside else ""

@@ -11,7 +11,7 @@ Exact values are computed in float64.  Where that rounds, magnitudes and bounds 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import reduce
@@ -55,17 +55,23 @@ def bound_elements(operator: Operator, axes: str, leaves: Mapping[str, Given], b
     each element.  Raises KeyError where a leaf or bias is missing, and for a theorem over time.
     """
     instance, letters = _instance(operator, leaves, biases)
-    sizes = instance.values.sizes
     with np.errstate(all="ignore"):  # what is undefined breaks a condition
         value, error = instance.values.of(operator.theorem.result.real), instance.result()
+    return Bounded(*(_taken(array, axes, letters, instance.values.sizes) for array in (value, error)))
+
+
+def exact_elements(operator: Operator, axes: str, leaves: Mapping[str, Given]) -> Reals:
+    """The exact results alone; see :func:`bound_elements`."""
+    instance, letters = _instance(operator, leaves, {})
+    return _taken(instance.values.of(operator.theorem.result.real), axes, letters, instance.values.sizes)
+
+
+def _taken(array: Reals, axes: str, letters: Sequence[str], sizes: Sequence[int]) -> Reals:
+    """An array with an axis for every letter, with those of the result."""
     shape = [sizes[letters.index(letter)] if letter in axes else 1 for letter in letters]
     kept = [letter for letter in letters if letter in axes]
-
-    def taken(array: Reals) -> Reals:
-        spread = np.broadcast_to(array, shape).reshape([sizes[letters.index(letter)] for letter in kept])
-        return np.transpose(spread, [kept.index(letter) for letter in axes])
-
-    return Bounded(taken(value), taken(error))
+    spread = np.broadcast_to(array, shape).reshape([sizes[letters.index(letter)] for letter in kept])
+    return np.transpose(spread, [kept.index(letter) for letter in axes])
 
 
 def bound_whole(operator: Operator, leaves: Mapping[str, Given], biases: Mapping[str, int]) -> Bound:

@@ -397,7 +397,7 @@ def test_the_bound_of_a_network_names_its_samples_and_its_rest() -> None:
     result = Comparison({}, (node(0.5, 1.0, 4),), (), (), 0.0, 0.0, 0.0, 2, (first.joined(second),))
     assert list(network_lines(result))[:2] == [
         "y: largest error 2 in sample 5, bound 3 in sample 4, 1.5 times the error",
-        "  of it 0.5 roundings of operands; operators: 1 node 1 (op), the rest, 1.5, is what weights may miss",
+        "  of it 0.5 is known with its sign; operators: 1 node 1 (op), the rest, 1.5, is what weights may miss",
     ]
 
 

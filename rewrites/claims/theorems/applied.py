@@ -11,9 +11,19 @@ import numpy as np
 from accel_models.flexasr.layout import LANES
 from accel_models.flexasr.quantise import Quantised
 from rewrites.bounds.derivations.calculus import Bound, Operator
-from rewrites.bounds.elementwise import FLOAT_ERROR, Bounded, Given, Reals, bound_elements, bound_whole, ranges_of
+from rewrites.bounds.elementwise import (
+    FLOAT_ERROR,
+    Bounded,
+    Given,
+    Reals,
+    bound_elements,
+    bound_whole,
+    exact_elements,
+    ranges_of,
+)
 
 from .flexasr import ATTENTION, LAYER_NORM, LINEAR, POOLINGS, STEPS, STEPS_FROM
+from .machines import DENSE
 from .recurrence import over_time, steady
 
 
@@ -25,6 +35,10 @@ class Applied:
     axes: str
     leaves: Mapping[str, Given]
     biases: Mapping[str, int]
+
+    def exact(self) -> Reals:
+        """The exact results, in float64."""
+        return exact_elements(self.operator, self.axes, self.leaves)
 
     def elements(self) -> Bounded:
         """The exact results, and a bound for each."""
@@ -43,6 +57,13 @@ def linear(x: Quantised, w: Quantised, b: Quantised, output_bias: int, activatio
     """The dense layer of x [T, I], w [O, I] and b [O]."""
     leaves = {"x[i]": ("ti", x.values), "w[i]": ("oi", w.values), "b": ("o", b.values)}
     return Applied(LINEAR[activation], "to", leaves, {"b_x": x.bias, "b_w": w.bias, "b_b": b.bias, "b_y": output_bias})
+
+
+def vta_dense(x: Reals, w: Reals, bias: int, shift: int) -> Applied:
+    """VTA's dense layer of bytes x [M, K] and w [N, K], shifted and cut to a byte: what its program computes."""
+    numbers = {"b": bias, "by": shift, "low": -128, "high": 127}
+    scalars = {name: ("", np.array(float(value))) for name, value in numbers.items()}
+    return Applied(DENSE, "mn", {"x[k]": ("mk", x), "w[k]": ("nk", w), **scalars}, {})
 
 
 def pooling(kind: str, x: Quantised) -> Applied:

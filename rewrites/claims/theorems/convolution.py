@@ -46,16 +46,20 @@ def at_worst(x: Reals, w: Reals, magnitude: Reals, weight_bits: int) -> tuple[Re
     return np.broadcast_to(bound_ranges(operator, {**ranges, "M": magnitude}), magnitude.shape), whole
 
 
-def on_run(x: Reals, w: Reals, magnitude: Reals, stride: tuple[int, int], weight_bits: int) -> tuple[Reals, Bound]:
-    """As :func:`at_worst` of x [N, C, H, W], with bounds of elements at the roundings of these operands.
+def on_run(
+    x: Reals, w: Reals, magnitude: Reals, stride: tuple[int, int], weight_bits: int
+) -> tuple[Reals, Reals, Bound]:
+    """The least and the most that the error of each element is, at the roundings of these operands, and the theorem.
 
-    Operands are numbers of the accelerator's formats.
+    x is [N, C, H, W]; operands are numbers of the accelerator's formats.  Where a condition fails, both are infinite.
     """
     stated, whole = at_worst(x, w, magnitude, weight_bits)
     unit = result_format(BY_WEIGHT_BITS[weight_bits]).step
     within = _error_of_a_sum(CONVOLUTIONS[weight_bits]) / unit
-    known = unit * _roundings(_taps(x / unit, w, stride, magnitude.shape), within)
-    return np.where(np.isfinite(stated), known.reshape(magnitude.shape), stated), whole
+    least, most = (unit * end for end in _roundings(_taps(x / unit, w, stride, magnitude.shape), within))
+    holds = np.isfinite(stated)
+    shape = magnitude.shape
+    return np.where(holds, least.reshape(shape), -np.inf), np.where(holds, most.reshape(shape), np.inf), whole
 
 
 def _error_of_a_sum(operator: Operator) -> float:
@@ -81,8 +85,8 @@ def _taps(x: Reals, w: Reals, stride: tuple[int, int], shape: tuple[int, ...]) -
             yield np.ascontiguousarray(w[:, first : first + LANES, i, j]) @ part.reshape(*part.shape[:2], -1)
 
 
-def _roundings(taps: Iterator[Reals], within: float) -> Reals:
-    """The largest magnitude of what roundings add to an element, in units, of sums that are ``within`` of the exact.
+def _roundings(taps: Iterator[Reals], within: float) -> tuple[Reals, Reals]:
+    """The least and the most that roundings add to an element, in units, of sums that are ``within`` of the exact.
 
     All numbers are multiples of 2^-14 below 2^32, so that nothing here is rounded.
     """
@@ -90,4 +94,4 @@ def _roundings(taps: Iterator[Reals], within: float) -> Reals:
     for tap in taps:
         least = least + (np.floor(tap + (0.5 - within)) - tap)
         most = most + (np.floor(tap + (0.5 + within)) - tap) if within else least
-    return np.maximum(np.abs(least), np.abs(most))
+    return least, most

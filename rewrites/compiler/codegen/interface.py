@@ -126,7 +126,8 @@ class Bounds:
     the operands as given (which adds what rounding the operands may do); None where there is no bound, and ``reason``
     says why.  ``theorem`` is the operator of :mod:`rewrites.bounds` whose theorem says ``on_quantised``; without one
     it is declared, as ``on_given`` always is.  ``elements`` has what the theorem says of each element, if that is less;
-    ``declared`` says what this rests on beside the theorem.
+    with a ``centre``, which has a sign, an element's error is within ``radius`` of that.  ``declared`` says what this
+    rests on beside the theorem.
     """
 
     on_quantised: float | None
@@ -135,6 +136,8 @@ class Bounds:
     theorem: str = ""
     elements: Reals | None = None
     declared: str = ""
+    centre: Reals | None = None
+    radius: Reals | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,10 +8,10 @@ Every value y of a run has a reference r.  A node with weights l for its result 
 is an identity in numbers: a are the operands as the operator got them, b the same with the reference's constants, y'
 the operands' values, r' their references.  The last sum is what the operands' own nodes take up, with the sum of all
 weights that they were given; inputs and constants have no difference.  So the first four sums of all nodes are the
-whole error.  The first is an accelerator's own error, of which only its bound is used, or the host's rounding, which is
-known, as the second and the fourth are.  The third is what the weights miss: about 0 where m is the transposed linear
-map of the operator (:mod:`.differences`).  It is computed, not derived, and its magnitude counts, so that wrong weights
-make a bound larger, and never false.
+whole error.  The first is an accelerator's own error, of which only what its theorem says is used, or the host's
+rounding, which is known, as the second and the fourth are.  The third is what the weights miss: about 0 where m is the
+transposed linear map of the operator (:mod:`.differences`).  It is computed, not derived, and its magnitude counts, so
+that wrong weights make a bound larger, and never false.
 
 All is float64.  By how much a sum of n products may be rounded is (n + 4) 2^-53 times the sum of their magnitudes
 (Higham, Accuracy and Stability of Numerical Algorithms, section 3.1; 4 for differences, and for the factor itself).
@@ -52,8 +52,8 @@ class Value:
 class Balance:
     """For each row of weights: what is ``known`` of an output's error, with its sign, and what may be ``missed``.
 
-    ``own`` is what the operators' own errors add at most, by node.  ``held`` are weights of nodes that are not taken
-    yet, and ``values`` what these are the weights of.
+    ``own`` is what the operators' own errors add at most, by node, and ``centres`` what of these is known besides.
+    ``held`` are weights of nodes that are not taken yet, and ``values`` what these are the weights of.
     """
 
     known: Reals
@@ -61,6 +61,7 @@ class Balance:
     held: dict[int, Reals]
     values: dict[int, Value]
     own: dict[int, Reals] = field(default_factory=dict)
+    centres: dict[int, Reals] = field(default_factory=dict)
 
     @classmethod
     def of(cls, output: int, value: Value, weights: Reals) -> Balance:
@@ -73,15 +74,21 @@ class Balance:
         del self.values[number]
         return self.held.pop(number)
 
-    def settle(self, weights: Reals, amounts: Reals) -> None:
+    def settle(self, weights: Reals, amounts: Reals) -> Reals:
         """Weighted amounts that are known."""
-        self.known = self.known + self._weighted(weights, amounts)
+        settled = self._weighted(weights, amounts)
+        self.known = self.known + settled
+        return settled
 
-    def own_error(self, number: int, weights: Reals, most: Reals, evaluated: Reals | float) -> None:
-        """An accelerator's error of at most ``most``, from an exact result that was computed up to ``evaluated``."""
-        sizes = np.abs(weights)
-        self.own[number] = _rows(sizes * most)
-        self.missed = self.missed + _rows(sizes * evaluated) * UPWARD
+    def own_error(self, number: int, weights: Reals, most: Reals, centre: Reals | None) -> None:
+        """An accelerator's error of at most ``most``, or, if there is a centre, by at most that apart from it."""
+        self.own[number] = _rows(np.abs(weights) * most)
+        if centre is not None:
+            self.centres[number] = self.settle(weights, centre)
+
+    def miss(self, weights: Reals, most: Reals | float) -> None:
+        """Amounts of at most so much that are not counted elsewhere."""
+        self.missed = self.missed + _rows(np.abs(weights) * most) * UPWARD
 
     def pass_on(self, weights: Reals, result: Value, operands: list[tuple[int, Reals, Array, Value]]) -> None:
         """What of a result's weighted difference its operands take, and what is missed by that.
@@ -100,7 +107,7 @@ class Balance:
     def _hold(self, number: int, weights: Reals, value: Value) -> None:
         if number in self.held:
             weights = self.held[number] + weights
-            self.missed = self.missed + _rows(np.abs(weights) * np.abs(value.apart)) * UNIT * UPWARD
+            self.miss(weights, np.abs(value.apart) * UNIT)
         self.held[number], self.values[number] = weights, value
 
     def _weighted(self, weights: Reals, amounts: Array) -> Reals:

@@ -6,9 +6,9 @@ the reference.  So it is known by which linear map a difference in front of an o
 
     l (y - r)  =  sum over operators of  l_v (rounding of its operands + its own error)  +  what weights miss.
 
-Roundings of operands, and those of the host, are known with their signs.  Of an accelerator's own error only its
-theorem's bound is taken.  That the sum is the whole error does not rest on the maps: :mod:`.balance` adds it up, with
-what they miss.
+Roundings of operands, and those of the host, are known with their signs.  Of an accelerator's own error only what its
+theorem says at these operands is taken: a bound, or where that is known, a number with a sign.  That the sum is the
+whole error does not rest on the maps: :mod:`.balance` adds it up, with what they miss.
 
 Another input has another bound: this one says how much of an error the operators' bounds explain, and whose they are.
 """
@@ -57,10 +57,16 @@ _LIBRARY = 2.0**-40
 
 @dataclass(frozen=True)
 class OwnError:
-    """What an accelerator operator's own error may add to an output: its node's number, and the most it adds."""
+    """What an accelerator's own error adds to an output: its node, the most, and with a sign what is known besides."""
 
     node: int
     most: float
+    known: float = 0.0
+
+    @property
+    def size(self) -> float:
+        """The most that it adds, with either sign."""
+        return abs(self.known) + self.most
 
 
 @dataclass(frozen=True)
@@ -69,8 +75,8 @@ class Composed:
 
     Both are None where there is no bound, and ``reason`` says why.  The bound is the largest one of ``elements`` of the
     output, those that are furthest off; ``inside`` says whether each of them is within its own.  At the element of the
-    bound, ``known`` is what roundings of operands and of the host add, with their signs, and ``own`` what operators may
-    add, the largest first.  Of several runs it is the bound of ``sample``, and ``error`` that of ``error_sample``.
+    bound, ``known`` is what roundings add that are known with their signs, and ``own`` what operators add, the largest
+    first.  Of several runs it is the bound of ``sample``, and ``error`` that of ``error_sample``.
     ``missed`` is what weights and float64 may miss, and ``declared`` what the bound rests on beside proved bounds of
     operators.
     """
@@ -116,16 +122,17 @@ class Composed:
 class _Step:
     """A node: its difference on what it ``got``, with the reference's constants, and what else the run adds.
 
-    ``exact`` is the operator on what it got, in float64 up to ``evaluated``, and ``settled`` what constants changed in
-    it.  An accelerator's own error is at most ``own``; the host's is known, ``added``.
+    ``exact`` is the operator on what it got, in float64 up to ``evaluated``.  Parts of the result are ``known``: what
+    constants changed, and what the host rounded.  An accelerator's error is at most ``own``, or so far from a
+    ``centre``.
     """
 
     difference: Difference
     got: list[Array]
     exact: Array
-    settled: Reals | None = None
-    added: Reals | None = None
+    known: list[Reals] = field(default_factory=list)
     own: Reals | None = None
+    centre: Reals | None = None
     evaluated: Reals | float = 0.0
 
 
@@ -182,13 +189,15 @@ class RunBound:
         step = self.steps[number] = _Step(of, got, of.actual)
         if any(a is not g for a, g in zip(actual, got, strict=True)):
             step.exact = Sides(node, types, actual, reference).run(actual)
-            step.settled = _apart(node.operator, step.exact, of.actual)
+            step.known.append(_apart(node.operator, step.exact, of.actual))
         if executed is not None:
             assert bounds is not None and bounds.on_quantised is not None
             step.own = np.asarray(bounds.on_quantised) if bounds.elements is None else bounds.elements
+            if bounds.centre is not None:
+                step.own, step.centre = bounds.radius, bounds.centre
             step.evaluated = self._evaluated(Sides(node, types, actual, reference), step.exact)
         elif value.dtype.kind == "f":
-            step.added = _apart(node.operator, value, step.exact)
+            step.known.append(_apart(node.operator, value, step.exact))
         elif not np.array_equal(value, of.reference):
             raise Unbounded(f"{node.operator} decides otherwise than in the reference")
 
@@ -228,7 +237,11 @@ class RunBound:
         if not np.isfinite(totals).all():
             return Composed(name, reason="numbers on the way are not finite")
         worst = int(totals.argmax())
-        parts = sorted((OwnError(i, float(m[worst])) for i, m in balance.own.items()), key=lambda part: -part.most)
+        zeros = np.zeros_like(totals)
+        own = [
+            OwnError(i, float(m[worst]), float(balance.centres.get(i, zeros)[worst])) for i, m in balance.own.items()
+        ]
+        parts = sorted(own, key=lambda part: -part.size)
         inside = bool((errors[furthest] <= totals).all())
         known, missed = float(balance.known[worst]), float(balance.missed[worst])
         found = (name, float(errors.max()), float(totals[worst]), len(furthest), inside, "", known, tuple(parts))
@@ -241,12 +254,11 @@ class RunBound:
             if number not in balance.held:
                 continue
             step, of_result = self.steps[number], balance.take(number)
-            if step.added is not None:
-                balance.settle(of_result, step.added)
+            for amounts in step.known:
+                balance.settle(of_result, amounts)
             if step.own is not None:
-                balance.own_error(number, of_result, step.own, step.evaluated)
-            if step.settled is not None:
-                balance.settle(of_result, step.settled)
+                balance.own_error(number, of_result, step.own, step.centre)
+                balance.miss(of_result, step.evaluated)
             operands = self.graph.nodes[number].operands
             pulled = zip(operands, step.difference.pull(of_result), step.got, strict=False)
             passed = [(i, part, got, self._value(i)) for i, part, got in pulled if part is not None]

@@ -187,8 +187,13 @@ class Convolution(Implementation):
         q = self.quantisation
         x, w = unscale(executed.quantised["x"], -q["scale_x"]), unscale(executed.quantised["w"], -q["scale_w"])
         magnitude = _convolve(self.node, np.abs(x), np.abs(w))
-        elements, bound = on_run(x, w, magnitude, _strides(self.node), q["weight_bits"])
-        return replace(bounds_of(bound, linear_change(executed), self._scale, elements), declared=DECLARED)
+        least, most, bound = on_run(x, w, magnitude, _strides(self.node), q["weight_bits"])
+        elements = np.maximum(np.abs(least), np.abs(most))
+        of_run = replace(bounds_of(bound, linear_change(executed), self._scale, elements), declared=DECLARED)
+        if not np.isfinite(elements).all():
+            return of_run
+        centre, radius = unscale((least + most) / 2, self._scale), unscale((most - least) / 2, self._scale)
+        return replace(of_run, centre=centre, radius=radius)
 
     def bounds_in(self, ranges: Ranges) -> Bounds:
         """The theorem at these ranges, with the filters that are constants."""

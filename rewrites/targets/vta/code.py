@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cache
 from typing import Any, ClassVar, Final
 
@@ -21,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_semantics.graph import Node, TensorType
-from rewrites.compiler.codegen.bounding import linear_change
+from rewrites.claims.theorems import applied
+from rewrites.compiler.codegen.bounding import bounds_of, linear_change
 from rewrites.compiler.codegen.formats import check_scale, greatest, power_above, range_of, rounded_up, unscale
 from rewrites.compiler.codegen.interface import (
     Bounds,
@@ -166,23 +168,34 @@ class Dense(Implementation):
         return int(np.count_nonzero((shifted < -LARGEST - 1) | (shifted > LARGEST)))
 
     def bounds(self, executed: Executed) -> Bounds:
-        """The bound of shift and cut, plus what rounding x and w may change.
+        """What VTA computes is known by its theorem, and so is its error at these operands, with its sign.
 
-        In units of 2^(scale_x + scale_w) let a be the exact sum of products, h the bias, u = 2^shift.  The device's
-        number r u satisfies r u <= a + h < (r + 1) u, so that |r u - a| <= max(h, u - h) (0 for u = 1, where all is
-        exact).  Cutting r to -128 .. 127 moves it by at most max(|r| - 127, 0), which is at most (|a| + h) / u - 127.
+        In units of 2^(scale_x + scale_w) let a be the exact sum of products, h the bias, u = 2^shift, and r the
+        theorem's result, a + h shifted and cut to a byte.  The error is r u - a: all of these are integers below 2^31.
+        Where a condition of the theorem fails, the bound is that of :meth:`_own_error`, which is declared.
         """
+        q = self.quantisation
         x, w = (executed.codes[name].astype(np.float64) for name in self.operands)
-        total = self._own_error(greatest(x @ w.T))  # exact: integers below 2^31
-        return Bounds(total, rounded_up(total + linear_change(executed)))
+        layer, sums = applied.vta_dense(x, w, self._bias, q["shift"]), x @ w.T
+        whole = layer.whole()
+        if whole.value is None:
+            own = self._own_error(greatest(sums))
+            return Bounds(own, rounded_up(own + linear_change(executed)))
+        error = unscale(layer.exact() * (1 << q["shift"]) - sums, q["scale_x"] + q["scale_w"])
+        known = bounds_of(replace(whole, value=Fraction(greatest(error))), linear_change(executed))
+        return replace(known, centre=error, radius=np.zeros_like(error))
 
     def bounds_in(self, ranges: Ranges) -> Bounds:
-        """As :meth:`bounds`, of sums in their range."""
+        """What shift and cut may change, of sums in their range: declared."""
         scale = self.quantisation["scale_x"] + self.quantisation["scale_w"]
         return Bounds(rounded_up(self._own_error(math.ldexp(ranges["products"], -scale))), None)
 
     def _own_error(self, sums: float) -> float:
-        """The bound of shift and cut where sums of products, in units of both scales, are at most so large."""
+        """The bound of shift and cut where sums of products, in units of both scales, are at most so large.
+
+        As r u <= a + h < (r + 1) u before the cut, |r u - a| <= max(h, u - h), and 0 for u = 1.  Cutting r to
+        -128 .. 127 moves it by at most max(|r| - 127, 0), which is at most (|a| + h) / u - 127.
+        """
         unit, bias = 1 << self.quantisation["shift"], self._bias
         own = float(max(bias, unit - bias) if unit > 1 else 0)
         own += max(sums + bias - LARGEST * unit, 0.0)

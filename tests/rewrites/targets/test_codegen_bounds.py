@@ -130,7 +130,7 @@ LEAST = {
     **dict.fromkeys(("gru", "lstm", "gru from a state", "lstm from states"), 0.002),
 }
 """The least part of its bound of the largest error: those over time are loose (docs/reference/numerics.md)."""
-DECLARED = ("max pooling 4 times", "mean pooling twice", "dense", "dense as published")
+DECLARED = ("max pooling 4 times", "mean pooling twice")
 """Bounds that are composed by hand."""
 QUICK = ("linear and relu", "layer normalisation", "convolution", "dense", "lstm from states")
 
@@ -140,7 +140,7 @@ def test_errors_stay_within_their_bounds(name: str) -> None:
     kind = KINDS[name]
     c = case(kind.operator, kind.draw(0, 1.0), kind.options, [kind.draw(s, 1.0) for s in range(4)], **kind.attributes)
     implementation = c.implementation()
-    stated, reached = 0, 0.0
+    stated, reached, known = 0, 0.0, list[float]()
 
     @settings(max_examples=12)
     @given(st.integers(0, 10_000), st.sampled_from([0.25, 1.0, 1.0, 1.0, 4.0]))
@@ -150,7 +150,8 @@ def test_errors_stay_within_their_bounds(name: str) -> None:
         executed = implementation.run(operands, DEVICES)
         bounds = implementation.bounds(executed)
         if bounds.on_quantised is not None:
-            assert (bounds.theorem in OPERATORS) is (name not in DECLARED)
+            cut = name.startswith("dense") and bounds.centre is None  # a result of -128, of which VTA's theorem is not
+            assert (bounds.theorem in OPERATORS) is (name not in DECLARED and not cut)
         on_quantised = exact(c, [executed.quantised[n] for n in implementation.operands])
         on_given = exact(c, operands)
         for bound, wanted in ((bounds.on_quantised, on_quantised), (bounds.on_given, on_given)):
@@ -161,10 +162,15 @@ def test_errors_stay_within_their_bounds(name: str) -> None:
             assert error <= bound
             stated += 1
             reached = max(reached, error / bound if bound else 0.0)
+        if bounds.centre is not None:  # known, with its sign
+            assert bounds.radius is not None
+            assert (np.abs(executed.value - on_quantised - bounds.centre) <= bounds.radius).all()
+            known.append(float(np.max(bounds.radius)))
 
     check()
     assert stated >= 6
     assert reached > LEAST.get(name, 0.05)  # the bound means something
+    assert bool(known) is name.startswith(("dense", "convolution")) and max(known, default=0) <= 2.0**-7
 
 
 IN_RANGES = {"max pooling": 0, "mean pooling twice": 4, "linear": 4, "dense": 2, "gru": 250, "lstm from states": 100}
