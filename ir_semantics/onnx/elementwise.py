@@ -94,6 +94,9 @@ def _mod(call: Call) -> int:
 @converts("Pow")
 def _pow(call: Call) -> int:
     x, y = call.operand(0), call.operand(1)
+    exponent = call.b.value(y)
+    if exponent is not None and not exponent.shape and exponent == 2 and call.kind(0) == "float":
+        return call.add("mul", x, x)
     if call.dtype(0) == call.dtype(1):
         return call.apply("pow", x, y)
     if call.kind(1) == "int" and call.kind(0) == "float":

@@ -325,6 +325,7 @@ def _iterations(write: Write, parameters: tuple[Expr, ...], sizes: tuple[int, ..
         limits = _values(known, write.loops[level][1], sizes, iterations)
         if sum(limits.tolist()) > most:
             return None
+        limits = limits.astype(np.int64)  # of wide words they are objects
         outer = np.repeat(np.arange(len(iterations)), limits)
         counter = np.arange(len(outer)) - np.repeat(np.cumsum(limits) - limits, limits)
         iterations = np.column_stack([iterations[outer], counter])

@@ -120,10 +120,22 @@ def moved(egraph: EGraph, node: ENode) -> int:
 
 def passed(egraph: EGraph, node: ENode) -> int:
     """Elements read and written by the host for nothing but their places, or to add or compare them."""
-    types, _ = _typed(egraph, node)
-    work = _work_of(node.symbol.operator, types, _attributes(node.symbol)) if types else None
-    passes = work is not None and (work.moves or work.steps > work.products)
-    return _traffic(egraph, node) if passes else 0
+    types, result = _typed(egraph, node)
+    attributes = _attributes(node.symbol)
+    work = _work_of(node.symbol.operator, types, attributes) if types else None
+    if work is None:
+        elsewhere = accelerator_operator(node.symbol.operator) is not None or _is_fixed(egraph, node)
+        return 0 if elsewhere else _reduced(node.symbol.operator, types, attributes, result)
+    return _traffic(egraph, node) if work.moves or work.steps > work.products else 0
+
+
+@remembered(10_000)
+def _reduced(operator: str, types: Types, attributes: Named, result: TensorType) -> int:
+    """Elements read and written to add or compare them within a composite."""
+    work = _work_of(operator, types, attributes)
+    if work is None:
+        return _within(_reduced, operator, types, attributes)
+    return result.elements + sum(t.elements for t in types) if work.steps > work.products else 0
 
 
 def transferred(egraph: EGraph, node: ENode) -> int:

@@ -21,7 +21,7 @@ from .backend import Backend
 from .chains import chain_rewrites
 from .directed import Directed, Place
 from .rules import AcceleratorRewrite
-from .unfolding import Unfolding, Uniform
+from .unfolding import Normalisation, Unfolding, Uniform
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,10 @@ def rules_for(
     definitions = {d.rule.name: d for backend in backends for d in backend.definitions(constants, flexible)}
     known = named_definitions(constants)
     for definition in definitions.values():
-        if type(definition) not in (Unfolding, Uniform) and known.get(definition.rule.name) != definition:
+        if (
+            type(definition) not in (Unfolding, Normalisation, Uniform)
+            and known.get(definition.rule.name) != definition
+        ):
             raise ValueError(
                 f"{definition.rule.name} must be a definition; it is another rule, of which nothing is proved"
             )

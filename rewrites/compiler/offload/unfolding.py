@@ -19,7 +19,7 @@ from rewrites.claims.sources import meaning_digest
 from rewrites.compiler.graph_rules.tensor_rewrites import Constants
 from rewrites.egraph import EGraph, EGraphError, ENode, Rule, Substitution, Symbol
 from rewrites.egraph.graphs import typing
-from rewrites.egraph.pattern import Maker
+from rewrites.egraph.pattern import Bound, Lookup, Maker, matches, operator
 
 T = TypeVar("T")
 
@@ -98,6 +98,75 @@ class Unfolding:
         of = typing(self.name, [maker.type_of(o) for o in inputs], attributes)
         left = maker.add(Symbol(self.name, attributes, of), inputs)
         return left, meant(self.name, attributes, maker, inputs, self.constants)
+
+
+_NORMALISED: Final = operator(
+    "add",
+    operator(
+        "mul",
+        operator(
+            "div",
+            operator("sub", "x0", "mean"),
+            operator(
+                "broadcast",
+                operator(
+                    "reshape",
+                    operator(
+                        "sqrt",
+                        operator(
+                            "add",
+                            "variance",
+                            operator(
+                                "broadcast",
+                                operator("constant", attributes=Bound("epsilon"), type=Bound("scalar")),
+                                attributes=Bound("to rows"),
+                            ),
+                        ),
+                    ),
+                    attributes=Bound("rows"),
+                ),
+                attributes=Bound("along rows"),
+            ),
+        ),
+        operator("broadcast", "x1", attributes=Bound("along columns")),
+    ),
+    operator("broadcast", "x2", attributes=Bound("along columns")),
+)
+"""The outline of what layer normalisation of the rows of a matrix, with factors and offsets, stands for."""
+
+
+@dataclass(frozen=True)
+class Normalisation(Unfolding):
+    """Layer normalisation of the rows of a matrix for what it stands for, where a graph has that written out.
+
+    Its outline is looked for; that the operator stands for what was found is checked.
+    """
+
+    @classmethod
+    def folded(cls, constants: Constants) -> Normalisation:
+        """The rule for graphs with these constants."""
+        rule = Rule("definition of layer_norm of rows, folded", meaning_digest([expansion], "ir_semantics"))
+        return cls(rule, "layer_norm", lambda egraph, node: False, constants)
+
+    @property
+    def operator(self) -> str:
+        """The operator at the top of the outline."""
+        return _NORMALISED.operator
+
+    def matches(self, egraph: EGraph, number: int) -> Iterator[Substitution[int]]:
+        """The operands and attributes of the operator that the class of an e-node is."""
+        for found in matches(_NORMALISED, egraph, number):
+            operands = {name: o for name, o in found.operands if name in ("x0", "x1", "x2")}
+            digest = dict(dict(found.values)["epsilon"])["digest"]  # type: ignore[call-overload]
+            epsilon = self.constants.data.get(digest)
+            if epsilon is None or epsilon.shape:
+                continue
+            attributes = (("axes", (1,)), ("epsilon", float(epsilon)))
+            try:
+                meant(self.name, attributes, Lookup(egraph), list(operands.values()), self.constants)
+            except EGraphError:
+                continue  # something else of that outline
+            yield Substitution.of(operands, {"attributes": attributes})
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,21 @@ from typing import Final
 from chc.tensor_rules.rule import TensorRule
 from rewrites.rules.rule_set import RuleSet
 
-from . import convolution, groups, hardware, layout, matching, means, pooling, products, splitting, windows
+from . import (
+    convolution,
+    groups,
+    hardware,
+    layout,
+    matching,
+    means,
+    normalisation,
+    pooling,
+    products,
+    splitting,
+    windows,
+)
 
-MODULES = (pooling, convolution, groups, products, layout, hardware, matching, windows, means, splitting)
+MODULES = (pooling, convolution, groups, products, layout, hardware, matching, windows, means, normalisation, splitting)
 """The modules that define rules."""
 
 RULES: tuple[TensorRule, ...] = tuple(rule for module in MODULES for rule in module.RULES)

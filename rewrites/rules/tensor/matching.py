@@ -6,7 +6,7 @@ axis, gates whose order is not restored.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from chc.tensor_rules.rule import TensorRule
@@ -180,9 +180,9 @@ _WRONG = [
 ]
 
 
-def _commutes(rank: int) -> TensorRule:
+def _commutes(rank: int, what: str = "sum", of: Callable[[Tensor, Tensor], Tensor] = add) -> TensorRule:
     x, y = (input_(name, *[N, C, H, W][:rank]) for name in "xy")
-    return TensorRule(f"a sum of rank {rank} commutes", add(x, y), add(y, x))
+    return TensorRule(f"a {what} of rank {rank} commutes", of(x, y), of(y, x))
 
 
 def _restored(name: str, gates: Tensor, order: Sequence[int], back: Sequence[int]) -> TensorRule:
@@ -191,6 +191,7 @@ def _restored(name: str, gates: Tensor, order: Sequence[int], back: Sequence[int
 
 
 SUMS_COMMUTE = {rank: _commutes(rank) for rank in (2, 3, 4)}
+PRODUCTS_COMMUTE = {rank: _commutes(rank, "product", mul) for rank in (2, 3)}
 """By rank."""
 CONVOLUTION_PADS = over_reals(
     "pads of a convolution as a pad with zeros",
@@ -294,6 +295,7 @@ _VALID = [
     VECTOR_IN_PARTS,
     AXIS_DROPPED,
     *SUMS_COMMUTE.values(),
+    *PRODUCTS_COMMUTE.values(),
 ]
 
 RULES = (*_WRONG, *_VALID)

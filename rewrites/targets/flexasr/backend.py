@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -15,24 +16,26 @@ from rewrites.compiler.offload.backend import Backend
 from rewrites.compiler.offload.hardware import Hardware
 from rewrites.compiler.offload.places import of_convolution
 from rewrites.compiler.offload.takers import Taken, Taker, as_product, as_sums
-from rewrites.compiler.offload.unfolding import MOST_STEPS, Unfolding, Uniform, plain_layers, steps
+from rewrites.compiler.offload.unfolding import MOST_STEPS, Normalisation, Unfolding, Uniform, plain_layers, steps
 from rewrites.egraph import EGraph, ENode
 from rewrites.egraph.rewrite import Rewrite
 
 from .code.recurrent import Recurrent
 from .operators import LAYER_NORM, LINEAR, OPERATORS, POOLS, RECURRENT
-from .places import EXACT, FLEXIBLE
+from .places import EXACT, FLEXIBLE, written_out
 from .rules import CHAIN_RULES, RULES
 
 
 def _definitions(constants: Constants, flexible: bool) -> Iterator[Rewrite]:
     if flexible:
         yield Unfolding.of("batch_norm", of_convolution, constants)
+        yield Unfolding.of("layer_norm", written_out, constants)
+        yield Normalisation.folded(constants)
         yield from plain_layers(constants)
         yield from steps(constants, _other_layer, " that is no program of FlexASR's")
     yield Uniform.of(constants)
     if flexible:
-        yield from (d for d in definitions(constants).values() if d.name == "relu")
+        yield from (d for d in definitions(constants).values() if d.name in ("relu", "reciprocal"))
 
 
 def _other_layer(egraph: EGraph, node: ENode) -> bool:
@@ -60,9 +63,12 @@ def _lacking(kind: str, attributes: Mapping[str, object], types: Sequence[Tensor
 
 
 def _normalisation(node: Node, types: Sequence[TensorType]) -> Taken:
-    if types[0].rank != 2 or node.attribute("axes") != (1,) or len(types) != 3:
-        return "it is no normalisation of the rows of a matrix with factors and biases"
-    return Node(LAYER_NORM.name, (), (("epsilon", node.attribute("epsilon")),), node.type), tuple(types)
+    shape, last = types[0].shape, types[0].rank - 1
+    if last not in (1, 2) or node.attribute("axes") != (last,):
+        return "it is no normalisation of the rows of matrices"
+    rows = types[0].with_shape((math.prod(shape[:-1]), shape[-1]))
+    vector = types[0].with_shape(shape[-1:])
+    return Node(LAYER_NORM.name, (), (("epsilon", node.attribute("epsilon")),), rows), (rows, vector, vector)
 
 
 def _recurrent(node: Node, types: Sequence[TensorType]) -> str | None:

@@ -22,10 +22,19 @@ from rewrites.rules.tensor.matching import (
     GRU_GATES,
     LSTM_BIASES,
     LSTM_GATES,
+    PRODUCTS_COMMUTE,
     RELU_AFTER_RESHAPE,
     RELU_OF_ROWS,
     SUMS_COMMUTE,
     VECTOR_IN_PARTS,
+)
+from rewrites.rules.tensor.normalisation import (
+    BY_RECIPROCALS,
+    FACTOR_FIRST,
+    FACTORS_OF_ROWS,
+    NORMALISED_ROWS,
+    WITHOUT_FACTORS,
+    WITHOUT_OFFSETS,
 )
 from rewrites.rules.tensor.products import ZERO_BIAS
 from rewrites.rules.tensor.splitting import SEQUENCES_IN_PARTS, SOME_OF_A_NUMBER
@@ -58,6 +67,23 @@ MEAN_WINDOW_RULES: Final = (AVERAGE_POOL_AS_WINDOWS, WINDOWS_AS_MEAN)
 """Likewise for average pooling.  Windows are not taken apart: FlexASR rounds every mean of two to 8 bits, and a
 maximum it does not round."""
 
+LAYER_NORM_RULES: Final = (
+    NORMALISED_ROWS,
+    FACTORS_OF_ROWS,
+    WITHOUT_FACTORS,
+    WITHOUT_OFFSETS,
+    *FACTOR_FIRST.values(),
+    *BY_RECIPROCALS.values(),
+)
+"""Likewise those that make one layer normalisation of a matrix, with factors and offsets, of others."""
+
+
+def written_out(egraph: EGraph, node: ENode) -> bool:
+    """Whether a layer normalisation is one of rows, but not of one matrix, or without factors or offsets."""
+    rank = len(shape_of(egraph, node.operands[0]))
+    axes = dict(node.symbol.attributes)["axes"]
+    return axes == (rank - 1,) and (rank == 3 or (rank == 2 and len(node.operands) < 3))
+
 
 @cache
 def _most_inputs() -> int:
@@ -75,7 +101,7 @@ def _unbiased(egraph: EGraph, node: ENode) -> Iterator[Suggestion]:
 
 
 def _first_broadcast(egraph: EGraph, node: ENode) -> Iterator[Suggestion]:
-    """A sum whose first operand is broadcast and whose second is not."""
+    """A sum or product whose first operand is broadcast and whose second is not."""
     x, y = node.operands
     if has(egraph, x, "broadcast") and not has(egraph, y, "broadcast"):
         yield {"x": x, "y": y}, dict(zip("nchw", shape_of(egraph, x), strict=False))
@@ -173,6 +199,9 @@ FLEXIBLE: Final[Mapping[TensorRule, Place | None]] = {
     RELU_AFTER_RESHAPE: None,
     RELU_OF_ROWS: None,
     **dict.fromkeys(SUMS_COMMUTE.values(), at("add", _first_broadcast)),
+    **dict.fromkeys(PRODUCTS_COMMUTE.values(), at("mul", _first_broadcast)),
+    **dict.fromkeys(LAYER_NORM_RULES),
     **dict.fromkeys(WINDOW_RULES),
 }
-"""Besides, convolutions and pooling as products and poolings of rows, each with its bias and activation."""
+"""Besides, convolutions and pooling as products and poolings of rows, each with its bias and activation, and layer
+normalisations."""

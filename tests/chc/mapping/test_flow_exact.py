@@ -12,7 +12,7 @@ import pytest
 
 from chc.mapping.program.multiples import with_multiples
 from chc.mapping.prove import prove
-from ila_lang import Expr, ExtentError, Kernel, bv, const, ite, mem, true, var
+from ila_lang import Expr, ExtentError, Kernel, bv, concat, const, ite, mem, true, var
 from ila_lang.language.kernel import For, Let, Load, Store
 from ila_lang.mapping import TensorMapping
 from smt_encodings.claims import Status, Verdict
@@ -521,3 +521,13 @@ def test_a_counter_has_the_range_of_its_own_loop_whatever_others_are_called(name
     assert proved(claim).status is Status.UNKNOWN
     verdict = proved(flow(mapping(one_name(name), whole, domain=(SMALL[0], narrow[1]))))
     assert verdict.status is Status.PROVED, verdict.reason
+
+
+def test_an_extent_in_a_wide_word_is_tried_like_any_other() -> None:
+    def body(k: Kernel, s: States) -> None:
+        word = concat(s["m"], s["m"], s["n"]) & ~const(1 << 80, 96)
+        with k.loop("i", word[31:0]) as i, k.loop("j", s["m"]) as j:
+            k.store(s["dst"], i * s["m"] + j, k.load("word", s["src"], i * s["m"] + j))
+
+    verdict = proved(flow(mapping(body, copy_body)))
+    assert verdict.status is not Status.ERROR, verdict.reason

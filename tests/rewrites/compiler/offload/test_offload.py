@@ -12,7 +12,7 @@ import pytest
 from ilaverify.catalogue import find_backends
 from ilaverify.errors import UsageError
 from ir_semantics.graph import Builder, Graph, Node, TensorType, run
-from ir_semantics.graph.words import apply, expand, literal
+from ir_semantics.graph.words import apply, expand, literal, reduce
 from rewrites.claims.joints.sequences import LAYER_OPTIONS
 from rewrites.compiler.codegen import Options, implementable
 from rewrites.compiler.offload.compiler import Offloaded, offload
@@ -119,6 +119,37 @@ def rows() -> Graph:
     )
 
 
+def normalisations() -> Graph:
+    """Layer normalisation of matrices, without factors, without offsets, and as exporters write it."""
+    b = Builder()
+    x, y = b.input("x", f32(2, 3, 16)), b.input("y", f32(3, 16))
+    gamma, beta = b.constant(whole(16)), b.constant(whole(16, seed=2))
+    options = {"axes": (2,), "epsilon": 1e-5}
+
+    def parts(x: int) -> tuple[int, int]:
+        """Distances from means, and deviations."""
+        last = len(b.shape(x)) - 1
+        centred = apply(b, "sub", x, reduce(b, "mean", x, [last], True))
+        variance = reduce(b, "mean", b.add("mul", centred, centred), [last], True)
+        return centred, b.add("sqrt", apply(b, "add", variance, literal(b, 1e-5, "float32")))
+
+    def scaled(x: int) -> int:
+        return apply(b, "add", apply(b, "mul", x, gamma), beta)
+
+    (dx, sx), (dy, sy) = parts(b.add("relu", x)), parts(b.add("relu", y))
+    inverse = apply(b, "mul", dx, b.add("reciprocal", sx))
+    return b.graph(
+        {
+            "matrices": b.add("layer_norm", x, gamma, beta, **options),
+            "plain": b.add("layer_norm", x, **options),
+            "no offsets": b.add("layer_norm", y, gamma, axes=(1,), epsilon=1e-5),
+            "written out": scaled(apply(b, "div", *parts(b.input("z", f32(3, 16))))),
+            "factor first": apply(b, "add", apply(b, "div", apply(b, "mul", dy, gamma), sy), beta),
+            "by reciprocals": apply(b, "add", apply(b, "mul", gamma, inverse), beta),
+        }
+    )
+
+
 def averages() -> Graph:
     """Means of images of 4 and of 9 pixels, a pooling of whole images, sums of them, and means of 4 rows."""
     b = Builder()
@@ -173,6 +204,7 @@ CASES: dict[str, tuple[Callable[[], Graph], tuple[str, ...], dict[str, int]]] = 
     ),
     "rnn of two sequences": (lambda: recurrent("rnn", 2), ("flexasr",), {"flexasr.rnn": 2}),
     "lstm on VTA": (lambda: recurrent("lstm"), ("vta",), {"vta.dense": 4}),  # one of all inputs; h = 0 needs none
+    "normalisations": (normalisations, ("flexasr",), {"flexasr.layer_norm": 6}),
     "rows": (rows, ("flexasr",), {"flexasr.layer_norm": 1, "flexasr.max_pool": 1, "flexasr.mean_pool": 1}),
 }
 
