@@ -143,6 +143,7 @@ ABOUT: Mapping[str, str] = {
     "matching": "forms in which accelerators are matched",
     "windows": "pooling as reductions of pairs of rows",
     "means": "means and sums as products and as reductions of rows",
+    "normalisation": "layer normalisation of matrices, and as graphs write it",
     "splitting": "operators in parts",
 }
 """What the modules of rules on tensors are about."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ila_lang import Function, Ila, Kernel, const
+from ila_lang import Expr, Function, Ila, Kernel, const
 
 from .layer import Layer, bits
 
@@ -43,38 +43,48 @@ class AttentionOperator:
     finishing: Sequence[str] = ()
 
 
-def attention_ir(operator: AttentionOperator) -> Ila:
+def attention_ir(operator: AttentionOperator, *, masked: bool = False) -> Ila:
     """The tensor IR as an ILA with the one instruction ``attention``: y = softmax(x q) x, for x [T, C] and q [C].
 
     Inputs: ``func_run``, ``func_id``, the extents ``rows`` and ``features`` (32 bits each) and the operator's
     parameters, all with the suffix ``_in``.  Memories, row-major: ``tensor_in`` x, ``tensor_query`` q,
-    ``tensor_scores`` and ``tensor_weights`` [T], and ``tensor_out`` y [C].
+    ``tensor_scores`` and ``tensor_weights`` [T], and ``tensor_out`` y [C].  ``masked`` attention has the operand
+    ``valid`` (32 bits), too: of x only so many rows are read, and the others count as zeros.
     """
-    element, number, totals, sums = (
+    element_width, number, totals, sums = (
         bits(f.result) for f in (operator.finish, operator.score, operator.add_exponential, operator.step)
     )
     k = Kernel("attention", "softmax-weighted sum of the rows of a row-major tensor")
-    widths = {"rows": 32, "features": 32, **operator.parameters}
+    widths = {"rows": 32, "features": 32, **({"valid": 32} if masked else {}), **operator.parameters}
     layer = Layer("attention of one query", ATTENTION_CODE, k, widths)
     s = layer.states
     x, query, scores, weights, y = (
         layer.tensor(name, width, doc)
         for name, width, doc in (
-            ("in", element, "input tensor x, row-major"),
-            ("query", element, "query"),
+            ("in", element_width, "input tensor x, row-major"),
+            ("query", element_width, "query"),
             ("scores", number, "score of each row"),
-            ("weights", element, "softmax of the scores"),
-            ("out", element, "output y"),
+            ("weights", element_width, "softmax of the scores"),
+            ("out", element_width, "output y"),
         )
     )
     rows, features = s["rows"], s["features"]
     scoring, weighing, finishing = (
         [s[n] for n in names] for names in (operator.scoring, operator.weighing, operator.finishing)
     )
+
+    def element(name: str, row: Expr, column: Expr) -> Expr:
+        if not masked:
+            return k.load(name, x, row * features + column)
+        value = k.let(f"{name}_or_zero", const(0, element_width))
+        with k.when(f"{name}_valid", row < s["valid"]):
+            k.assign(value, k.load(name, x, row * features + column))
+        return value
+
     with k.loop("scored", rows) as row:
         acc = k.let("product", const(0, sums))
         with k.loop("depth", features) as i:
-            a, b = k.load("element", x, row * features + i), k.load("asked", query, i)
+            a, b = element("element", row, i), k.load("asked", query, i)
             k.assign(acc, operator.step(acc, a, b))
         k.store(scores, row, operator.score(acc, *scoring))
     largest = k.let("largest", const(operator.least, number))
@@ -89,7 +99,7 @@ def attention_ir(operator: AttentionOperator) -> Ila:
     with k.loop("feature", features) as feature:
         acc = k.let("sum", const(0, sums))
         with k.loop("row", rows) as row:
-            a, b = k.load("value", x, row * features + feature), k.load("weight", weights, row)
+            a, b = element("value", row, feature), k.load("weight", weights, row)
             k.assign(acc, operator.step(acc, a, b))
         k.store(y, feature, operator.finish(acc, *finishing))
     return layer.finished()

@@ -84,6 +84,9 @@ DOMAIN = (
     (f"entry_query <= {SOFTMAX - 1}", ENTRY_QUERY <= SOFTMAX - 1),
     *((f"{n} <= 7", v <= 7) for n, v in BIASES.items()),
 )
+PADDED_ROWS = "x is padded to a multiple of 16 rows, which count like all others: the score of a row of zeros is -64"
+HIDDEN_ROWS = "rows of x from T on, up to a multiple of 16, count as rows of zeros, whose score is -64"
+"""What is assumed of the rows beyond the last one."""
 HOST_QUERY = var("host_query", mem(32, 8))
 CELL = ((var("cell_row", bv(32)), const(1, 32)), (VECTOR, NV), (LANE, const(LANES, 32)))
 ABSTRACT = ("adpfloat_mul", "attention_shift", "exp", "divide_q24", "attention_compress")
@@ -135,10 +138,12 @@ OPERATOR = AttentionOperator(
 """The IR's element type: AdaptivFloat codes with the accelerator's rounding."""
 
 
-def ir_fragment() -> Fragment:
-    """One attention instruction."""
-    operands = {"rows": ROWS, "features": NV << 4, **{n: v[2:0] for n, v in BIASES.items()}}
-    return call("ir_attention", "attention", ATTENTION_CODE, attention_ir(OPERATOR), PARAMETERS, operands)
+def ir_fragment(masked: bool = False) -> Fragment:
+    """One attention instruction, over all rows of x or the first T."""
+    operands = {"rows": ROWS, "features": NV << 4, **({"valid": T} if masked else {})}
+    operands |= {n: v[2:0] for n, v in BIASES.items()}
+    ila = attention_ir(OPERATOR, masked=masked)
+    return call("ir_attention", "attention", ATTENTION_CODE, ila, PARAMETERS, operands)
 
 
 def small_entries() -> dict[int, Expr]:
@@ -147,7 +152,7 @@ def small_entries() -> dict[int, Expr]:
     return {**query, SOFTMAX: BASE_SCORES}
 
 
-def attention_fragment(ila: Ila) -> Fragment:
+def attention_fragment(ila: Ila, masked: bool = False) -> Fragment:
     """The FlexASR program: configure, store, start, load."""
     program = Kernel("flexasr_attention")
     host = UnitProgram(program, ila, ENTRY)
@@ -165,7 +170,7 @@ def attention_fragment(ila: Ila) -> Fragment:
         adpbias_3=BIASES["bias_weights"][2:0],
         adpbias_4=BIASES["bias_y"][2:0],
     )
-    host.store_matrix(ROWS)
+    host.store_matrix(ROWS, valid=T if masked else None)
     host.store_row("query", HOST_QUERY, BASE_QUERY)
     host.start("Attention", Start.ATTENTION)
     host.load_row(BASE_QUERY)
@@ -173,12 +178,15 @@ def attention_fragment(ila: Ila) -> Fragment:
     return Fragment("flexasr_attention", ila, PARAMETERS, tensors, program)
 
 
-def attention_mapping(options: FlexAsrOptions | None = None) -> TensorMapping:
-    """The mapping ``flexasr_attention``; ``options`` select another reading of the hardware."""
+def attention_mapping(options: FlexAsrOptions | None = None, *, masked: bool = False) -> TensorMapping:
+    """The mapping ``flexasr_attention``, or with rows from T on ``masked``, ``flexasr_attention_masked``.
+
+    ``options`` select another reading of the hardware.
+    """
     return flexasr_mapping(
-        name="flexasr_attention",
-        ir=ir_fragment(),
-        device=attention_fragment(flexasr(options)),
+        name=f"flexasr_attention{'_masked' if masked else ''}",
+        ir=ir_fragment(masked),
+        device=attention_fragment(flexasr(options), masked),
         parameters=PARAMETERS,
         parameter_texts=PARAMETER_TEXTS,
         domain=DOMAIN,
@@ -187,11 +195,12 @@ def attention_mapping(options: FlexAsrOptions | None = None) -> TensorMapping:
         inputs=(("host_x", "tensor_in"), ("host_query", "tensor_query")),
         abstract=frozenset(ABSTRACT),
         sizes_of=sizes_of,
-        statement="FlexASR's Attention program computes the quantised softmax(x q) x for one query q",
+        statement="FlexASR's Attention program computes the quantised softmax(x q) x for one query q"
+        f"{', rows from T on hidden' if masked else ''}",
         doc="Configure managers and unit, store the tiled matrix and the query, start, load",
         assumptions=(
             *ASSUMPTIONS,
-            "x is padded to a multiple of 16 rows, which count like all others: the score of a row of zeros is -64",
+            HIDDEN_ROWS if masked else PADDED_ROWS,
         ),
         sample_shapes=((1, 16), (2, 32), (17, 48), (33, 16), (20, 32), (50, 16)),
         shape_parameters=frozenset({"T", "nv"}),

@@ -79,11 +79,16 @@ class UnitProgram:
         self.unit("LayerReduce", Region.LAYER_REDUCE, **fields)
         self.start("LayerReduce", Start.LAYER_REDUCE)
 
-    def store_matrix(self, rows: Expr, host: Expr = HOST_X, name: str = "x") -> None:
-        """The rows of a host tensor, called ``name`` in notes, to the matrix in the large buffer."""
+    def store_matrix(self, rows: Expr, host: Expr = HOST_X, name: str = "x", valid: Expr | None = None) -> None:
+        """The rows of a host tensor, called ``name`` in notes, to the matrix in the large buffer.
+
+        Those from ``valid`` on are zeros.
+        """
         before = "store" if name == "x" else f"store_{name}"
         with self.program.loop(f"{before}_t", rows) as t, self.program.loop(f"{before}_vector", NV) as v:
             data = load_bytes(host, t * (NV << 4) + (v << 4), LANES)
+            if valid is not None:
+                data = ite(t < valid, data, const(0, 128))
             self.write(f"store {name}", large_axi_address(vector_address(BASE, NV, t, v)), data)
 
     def store_vector(self, place: Expr) -> None:

@@ -126,6 +126,12 @@ ATTENTION: Final = MappingClaim(
     "flexasr_attention", "attention of one query, on FlexASR's Attention", attention_mapping
 )
 
+MASKED_ATTENTION: Final = MappingClaim(
+    "flexasr_attention_masked",
+    "attention of one query over the first rows, the others hidden, on FlexASR's Attention",
+    partial(attention_mapping, masked=True),
+)
+
 CLAIMS: Final = (
     *POOLS.values(),
     *(
@@ -159,6 +165,7 @@ CLAIMS: Final = (
     MappingClaim("flexasr_zeropad", "rows of zeros after a tensor, on FlexASR's ZeroPadding", padding_mapping),
     LAYER_NORM,
     ATTENTION,
+    MASKED_ATTENTION,
     MappingClaim(
         "flexasr_maxpool_select",
         "a false claim, kept as an example: max returns an operand unchanged",

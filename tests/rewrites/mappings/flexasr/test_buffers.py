@@ -26,6 +26,7 @@ from smt_encodings.claims import Status
 from tests.rewrites.mappings.mapping_checks import require_proved, require_refuted, require_unproved, slow_but
 
 PAD, NORM, ATTENTION = padding_mapping(), layer_norm_mapping(), attention_mapping()
+MASKED = attention_mapping(masked=True)
 
 
 def with_program(mapping: TensorMapping, emit: Callable[[UnitProgram], None]) -> TensorMapping:
@@ -121,8 +122,9 @@ def attention_program(
     vectors: Expr = NV,
     shift: int = 0,
     entries: tuple[Expr, Expr] = (ENTRY, flexasr_attention.ENTRY_QUERY),
+    valid: Expr | None = None,
 ) -> TensorMapping:
-    """The program of attention with another operand somewhere."""
+    """The program of attention, masked where rows are ``valid``, with another operand somewhere."""
     m = flexasr_attention
 
     def emit(host: UnitProgram) -> None:
@@ -131,7 +133,7 @@ def attention_program(
         fields = {f"adpbias_{i}": m.BIASES[n][2:0] for i, n in enumerate(biases, 1)}
         fields |= {f"memory_index_{i}": e[2:0] for i, e in enumerate(entries, 1)}
         host.unit("Attention", Region.ATTENTION, num_vector_1=vectors[7:0], num_timestep_1=timesteps[15:0], **fields)
-        host.store_matrix(stored)
+        host.store_matrix(stored, valid=valid)
         if query and not late:
             host.store_row("query", m.HOST_QUERY, m.BASE_QUERY)
         for _ in range(2 if twice else 1):
@@ -140,7 +142,7 @@ def attention_program(
             host.store_row("query", m.HOST_QUERY, m.BASE_QUERY)
         host.load_row(m.BASE_QUERY + shift)
 
-    return with_program(ATTENTION, emit)
+    return with_program(ATTENTION if valid is None else MASKED, emit)
 
 
 def without(mapping: TensorMapping, text: str, **sizes: int) -> TensorMapping:
@@ -212,6 +214,13 @@ FAULTS: dict[str, Callable[[], TensorMapping]] = {
         ATTENTION, "entry_query <= 6", entry_query=7
     ),
     "attention: too many rows": lambda: too_many_rows(),
+    "masked attention: no row is hidden": lambda: attention_program(valid=flexasr_attention.ROWS),
+    "masked attention: a row too many counts": lambda: attention_program(valid=T + 1),
+    "masked attention: the last row is hidden": lambda: attention_program(valid=T - 1),
+    "masked attention: hidden rows are what was there": lambda: attention_program(stored=T, valid=T),
+    "masked attention: a tile of rows too few": lambda: attention_program(timesteps=((T - 1) >> 4) << 4, valid=T),
+    "masked attention: the query is what was there": lambda: attention_program(query=False, valid=T),
+    "masked attention: done twice": lambda: attention_program(twice=True, valid=T),
 }
 QUICK = ("zeropad: the matrix at address 0", "zeropad: the last row is left", "layernorm: gamma and beta exchanged")
 
@@ -242,7 +251,7 @@ def test_strides_of_the_unit_are_right_where_the_program_configures_both_alike(m
     assert verdict.status is Status.PROVED, verdict.reason
 
 
-SLOW_PROOFS = [pytest.param(m, marks=pytest.mark.slow, id=m.name) for m in (NORM, ATTENTION)]
+SLOW_PROOFS = [pytest.param(m, marks=pytest.mark.slow, id=m.name) for m in (NORM, ATTENTION, MASKED)]
 
 
 @pytest.mark.parametrize("mapping", [pytest.param(PAD, id=PAD.name), *SLOW_PROOFS])
@@ -321,6 +330,15 @@ def ran(mapping: TensorMapping, sizes: dict[str, int], data: dict[str, np.ndarra
 
 def codes(seed: int, *shape: int) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, 256, shape).astype(np.uint8)
+
+
+def test_masked_attention_is_that_of_the_rows_that_count() -> None:
+    x, query = codes(4, 16, 32), codes(5, 32)
+    sizes = MASKED.sizes_for((5, 32))
+    rest = np.vstack([x[:5], np.zeros((11, 32), np.uint8)])
+    found = ran(MASKED, sizes, {"host_x": x, "host_query": query})
+    assert np.array_equal(found, ran(ATTENTION, sizes, {"host_x": rest, "host_query": query}))
+    assert not np.array_equal(found, ran(ATTENTION, sizes, {"host_x": x, "host_query": query}))
 
 
 def test_padding_is_that_of_numpy() -> None:
