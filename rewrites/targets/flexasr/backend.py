@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, cast
 
-from ir_semantics.graph.ir import Node
+from ir_semantics.graph.ir import Named, Node
 from ir_semantics.graph.types import TensorType
 from rewrites.claims.joints.sequences import LAYER_OPTIONS
 from rewrites.compiler.codegen.interface import CannotOffload
@@ -21,15 +21,16 @@ from rewrites.egraph import EGraph, ENode
 from rewrites.egraph.rewrite import Rewrite
 
 from .code.recurrent import Recurrent
+from .code.rows import LayerNorm
 from .operators import LAYER_NORM, LINEAR, OPERATORS, POOLS, RECURRENT
-from .places import EXACT, FLEXIBLE, written_out
+from .places import EXACT, FLEXIBLE
 from .rules import CHAIN_RULES, RULES
 
 
 def _definitions(constants: Constants, flexible: bool) -> Iterator[Rewrite]:
     if flexible:
         yield Unfolding.of("batch_norm", of_convolution, constants)
-        yield Unfolding.of("layer_norm", written_out, constants)
+        yield Unfolding.of("layer_norm", _other_normalisation, constants)
         yield Normalisation.folded(constants)
         yield from plain_layers(constants)
         yield from steps(constants, _other_layer, " that is no program of FlexASR's")
@@ -69,6 +70,21 @@ def _normalisation(node: Node, types: Sequence[TensorType]) -> Taken:
     rows = types[0].with_shape((math.prod(shape[:-1]), shape[-1]))
     vector = types[0].with_shape(shape[-1:])
     return Node(LAYER_NORM.name, (), (("epsilon", node.attribute("epsilon")),), rows), (rows, vector, vector)
+
+
+def _other_normalisation(egraph: EGraph, node: ENode) -> bool:
+    """Whether the unit can do a layer normalisation that is not of one matrix, or without factors or offsets."""
+    symbol, types = node.symbol, [egraph.type_of(operand) for operand in node.operands]
+    tensors = [t for t in types if isinstance(t, TensorType)]
+    assert isinstance(symbol.type, TensorType), "graphs are of tensors"
+    taken = _normalisation(Node(symbol.operator, (), cast(Named, symbol.attributes), symbol.type), tensors)
+    if not isinstance(taken, tuple) or (len(tensors) == 3 and tensors[0].rank == 2):
+        return False
+    try:
+        LayerNorm.split(*taken)
+    except CannotOffload:
+        return False
+    return True
 
 
 def _recurrent(node: Node, types: Sequence[TensorType]) -> str | None:

@@ -78,13 +78,6 @@ LAYER_NORM_RULES: Final = (
 """Likewise those that make one layer normalisation of a matrix, with factors and offsets, of others."""
 
 
-def written_out(egraph: EGraph, node: ENode) -> bool:
-    """Whether a layer normalisation is one of rows, but not of one matrix, or without factors or offsets."""
-    rank = len(shape_of(egraph, node.operands[0]))
-    axes = dict(node.symbol.attributes)["axes"]
-    return axes == (rank - 1,) and (rank == 3 or (rank == 2 and len(node.operands) < 3))
-
-
 @cache
 def _most_inputs() -> int:
     """The most inputs of a dense layer, of which one row and one vector of outputs for each processing element fit."""

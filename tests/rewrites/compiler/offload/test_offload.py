@@ -150,6 +150,14 @@ def normalisations() -> Graph:
     )
 
 
+@pytest.mark.parametrize("features,epsilon", [(20, 1e-5), (16, 1e-3)])
+def test_a_layer_normalisation_that_the_unit_cannot_do_is_not_taken_apart(features: int, epsilon: float) -> None:
+    b = Builder()
+    y = b.add("layer_norm", b.input("x", f32(2, 3, features)), axes=(2,), epsilon=epsilon)
+    found = offload(b.graph({"y": y}), ALL, find_backends(["flexasr"]), Settings(implementable=implementable))
+    assert not found.invocations and found.graph.operators() == {"layer_norm": 1}
+
+
 def averages() -> Graph:
     """Means of images of 4 and of 9 pixels, a pooling of whole images, sums of them, and means of 4 rows."""
     b = Builder()
