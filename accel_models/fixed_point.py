@@ -10,6 +10,8 @@ from functools import cache
 
 from ila_lang import Expr, Function, bv, concat, const, ite, primitive
 
+EXPONENT_AT_0 = 127
+"""The exponent of codes that stand for themselves: float32's exponent fields are 127 more than exponents."""
 _MOST = 25
 """By so many places a mantissa of 24 bits is moved below one half."""
 

@@ -113,30 +113,31 @@ class Program:
         It has the extent 1 where all samples have the same.  Raises InstanceError where numbers of samples differ.
         """
         words = self._words(tensors)
-        count = max(map(len, words.values()), default=1)
-        together = count if isinstance(device, Simulator) and not self.fragment.idle else 1
-        for first in range(0, count, together):
+        for some in self._together(words, device):
             fragment = self._on(device)
-            some = {name: w if len(w) == 1 else w[first : first + together] for name, w in words.items()}
             if isinstance(device, Simulator):
                 device.run_words(fragment, self.sizes, some, self.commands)
             else:
                 _interpret(fragment, self.sizes, {name: w[0] for name, w in some.items()}, device)
         return {name: words[name][:, :written] for name, written in self.writes.items()}
 
+    def _together(self, words: Mapping[str, Words], device: Machine) -> Iterator[Mapping[str, Words]]:
+        """The samples that are run without a look at the device between them."""
+        count = max(map(len, words.values()), default=1)
+        together = count if isinstance(device, Simulator) and not self.fragment.idle else 1
+        for first in range(0, count, together):
+            yield {name: w if len(w) == 1 else w[first : first + together] for name, w in words.items()}
+
     def run_in_place(self, device: Simulator, words: Mapping[str, Words]) -> None:
         """Runs the program on host tensors that are there already, all of them, and that other programs share.
 
         They are arrays of words of the width of their elements (:func:`~ila_lang.native.arrays.new_words`), apart, and
         with samples along a first axis, of extent 1 where all have the same, but not of tensors that are written.
-        Raises InstanceError as :meth:`run` does, where an array is too short or of another type, and where the fragment
-        must begin in a known state.
+        Raises InstanceError as :meth:`run` does, and where an array is too short or of another type.
         """
         name = self.fragment.name
-        if self.fragment.idle or set(words) != set(self.fragment.tensors):
-            raise InstanceError(
-                f"Program {name} must begin in any state, and be given {', '.join(self.fragment.tensors)}"
-            )
+        if set(words) != set(self.fragment.tensors):
+            raise InstanceError(f"Program {name} must be given {', '.join(self.fragment.tensors)}")
         samples = max(map(len, words.values()), default=1)
         for tensor, array in words.items():
             count = max(self.reads.get(tensor, 0), self.writes.get(tensor, 0))
@@ -148,9 +149,9 @@ class Program:
                     f"Tensor {tensor} of program {name} must have {least} to {samples} samples of at least {count} "
                     f"words of type {form.dtype}, not {array.shape} of {array.dtype}"
                 )
-        fragment = self._on(device)
         work = self.commands + sum(self.writes.values())
-        device.run_words(fragment, self.sizes, words, work)
+        for some in self._together(words, device):
+            device.run_words(self._on(device), self.sizes, some, work)
 
     def stream(self, tensors: Mapping[str, Words]) -> CommandStream:
         """The commands that the program sends with these tensors, in order; no device executes them.

@@ -193,7 +193,7 @@ def _implementations(
             reason = gate.left_out.get(missing[0], "the gate was not asked for it")
             refused.append(OnHost(node.operator, 1, f"node {number}: without {missing[0]} it must not run ({reason})"))
             continue
-        programs = (*implementation.mappings, *implementation.conversions)
+        programs = (*implementation.mappings, *implementation.conversions_used)
         other = [m.name for m in programs if not is_program_of(m, gate.admitted[m.name])]
         other += [name for rule in implementation.rules if not is_rule_of(rule, gate.admitted[name := slug(rule.name)])]
         wrong = next((f"{name}: {why}" for name, why in joints.items() if why), "")

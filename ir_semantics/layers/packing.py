@@ -16,10 +16,10 @@ def packing_ir(function: Function, formats: Sequence[str], size: int) -> Ila:
     """The tensor IR as an ILA with the one instruction ``pack_groups``.
 
     y [rows, groups, places, size] gets ``function`` of elements of x [.., channels, places], whose row ``first`` is the
-    first one: element (r, g, p, m) is that of channel g * size + m, or 0 if there is no such channel.  The function's
-    other parameters are ``formats``.  Inputs: ``func_run``, ``func_id``, the extents (32 bits each) ``rows``, ``first``,
-    ``channels`` and ``places``, and formats, with the suffix ``_in``.  Memories, row-major: ``tensor_in`` x and
-    ``tensor_out`` y.
+    first one: element (r, g, p, m) is that of channel g * size + m, or 0 if there is no such channel.  The other
+    parameters of the function are ``formats``.  Inputs: ``func_run``, ``func_id``, the extents (32 bits each) ``rows``,
+    ``first``, ``channels`` and ``places``, and formats, with the suffix ``_in``.  Memories: ``tensor_in`` x and
+    ``tensor_out`` y, row-major.
     """
     kernel = Kernel("pack_groups", f"{function.name} of elements, {size} channels beside each other")
     widths = dict.fromkeys(("rows", "first", "channels", "places"), 32)

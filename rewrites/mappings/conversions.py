@@ -26,6 +26,8 @@ SOURCE, TARGET = "host_x", "host_y"
 """The host tensors of a conversion: x and y."""
 MOST = 1 << 26
 """The largest extent of an axis, and the largest offset: sums of a few of these fit 32 bits."""
+ASSUMPTION = "x and y are tensors of the host that do not overlap, with any contents before the loops"
+"""Of every conversion."""
 _TEXTS = {
     "X": "extent of x",
     "first": "first element of x",
@@ -129,7 +131,7 @@ def conversion_mapping(name: str, function: Function, formats: Mapping[str, rang
         statement=f"the host's loops write {function.name} of elements of x, and 0 beyond x, to a box of y, and "
         "nothing else",
         doc="Loops over the box, on the host alone",
-        assumptions=("x and y are tensors of the host that do not overlap, with any contents before the loops",),
+        assumptions=(ASSUMPTION,),
         shape_names=tuple(sizes),
         sample_shapes=tuple(tuple(n for axis in range(axes) for n in sample[axis]) for sample in _SAMPLES),
         shape_parameters=frozenset(sizes),

@@ -5,8 +5,8 @@ with which its inputs are paired lies in its output afterwards.  So, by inductio
 :class:`ProgramSequence`, every tensor holds in the end what the IR's fragments, in the same order, compute of the given
 ones.  This holds under conditions that are checked when a sequence is made:
 
-* each step is a claim at sizes of its domain, whose program begins in any state (nothing is idle) and stores to no host
-  tensor but its output: all others keep what they hold;
+* each step is a claim at sizes of its domain, whose program begins in any state but for what must be idle, which is
+  looked at before it runs, and stores to no host tensor but its output: all others keep what they hold;
 * a step's tensors are different tensors of the sequence, of the words, the extents and, for conversions, the shapes
   that its sizes say, so that no subscript leaves one;
 * given tensors are never written, every element of the others is written by exactly one step, and a tensor is read only
@@ -43,10 +43,14 @@ class SequenceError(ValueError):
 
 @dataclass(frozen=True)
 class HostTensor:
-    """A row-major tensor on the host: its extents, and the bits of an element."""
+    """A row-major tensor on the host: its extents, and the bits of an element.
+
+    Behind the last element lie so many words of 0, for a program that reads in whole vectors.
+    """
 
     shape: tuple[int, ...]
     bits: int
+    behind: int = 0
 
     @property
     def elements(self) -> int:
@@ -103,8 +107,6 @@ class ProgramSequence:
     def _check(self, step: Step) -> None:
         name, fragment, output = step.claim.name, step.claim.mapping.device, step.claim.mapping.output[0]
         step.claim.require(step.sizes)
-        if fragment.idle:
-            raise SequenceError(f"{name} must begin in any state of its device, not with {', '.join(fragment.idle)}")
         stored = {s.memory for s in walk(fragment.program.body) if isinstance(s, Store)}
         if stored != {fragment.tensors.get(output)}:
             raise SequenceError(f"{name} must store to its output {output} alone; it changes another host tensor")
@@ -122,10 +124,9 @@ class ProgramSequence:
                 raise SequenceError(f"{own} of {name} must have elements of {sort}; {tensor} has {there.bits} bits")
             if own == output:
                 continue
-            if not isinstance(step.claim, ConversionClaim) and program.reads.get(own, 0) != there.elements:
-                raise SequenceError(
-                    f"{own} of {name} must be {program.reads.get(own, 0)} elements; {tensor} has {there.elements}"
-                )
+            read, held = program.reads.get(own, 0), there.elements + there.behind
+            if not isinstance(step.claim, ConversionClaim) and read != held:
+                raise SequenceError(f"{own} of {name} must be {read} elements; {tensor} has {held}")
             self._require_complete(tensor, f"when {name} reads it")
         self._add(step)
 
@@ -180,4 +181,4 @@ class ProgramSequence:
     def allocate(self, tensor: str, contents: dict[str, Words], samples: int) -> None:
         """Adds a tensor of zeros."""
         of = self.tensors[tensor]
-        contents[tensor] = np.zeros((samples, of.elements), np.dtype(f"u{of.bits // 8}"))
+        contents[tensor] = np.zeros((samples, of.elements + of.behind), np.dtype(f"u{of.bits // 8}"))

@@ -70,7 +70,7 @@ def _certificates(compiled: Compiled, gate: Gate, unknown: list[str]) -> Check:
     programs = {
         mapping.name: mapping
         for i in implementations
-        for mapping in (*i.mappings, *i.conversions)
+        for mapping in (*i.mappings, *i.conversions_used)
         if mapping.name in gate.admitted
     }
     problems += [

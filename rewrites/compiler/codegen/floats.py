@@ -45,8 +45,8 @@ class Piece:
 class FloatImplementation(Implementation):
     """An implementation whose sequence takes and gives the bits of float32 numbers.
 
-    Without conversions its only call does so.  With two of them the first one rounds parts of operands to codes, and
-    the second one reads the codes of parts of the result.
+    Without conversions its only call does so.  With some the first ones round parts of operands to codes, and the last
+    one reads the codes of parts of the result.
     """
 
     conversions: ClassVar[tuple[ConversionClaim, ...]] = ()
@@ -54,6 +54,7 @@ class FloatImplementation(Implementation):
     def __init__(self, node: Node, types: Sequence[TensorType], quantisation: Quantisation, options: Options) -> None:
         super().__init__(node, types, quantisation, options)
         self._constant_codes: dict[str, Words] = {}
+        self._fixed_words: dict[str, Words] = {}
         try:
             self.sequence = self._sequence()
         except SizeError as error:
@@ -75,18 +76,26 @@ class FloatImplementation(Implementation):
     def _format_sizes(self, name: str) -> Mapping[str, int]:
         """The sizes of conversions that are the format of an operand's codes, or of the result's, ``y``."""
 
+    def _rounding(self, name: str) -> ConversionClaim:
+        """The conversion that rounds an operand."""
+        return self.conversions[0]
+
+    def _fixed(self, call: Call) -> Mapping[str, Words]:
+        """The words of those host tensors of a call's program that are neither of operands nor of the result."""
+        return {}
+
     def _host_tensor(self, name: str) -> str:
         """The host tensor of calls' programs for the codes of an operand, or of the result."""
         return f"host_{name}"
 
     def _pieces(self, name: str, part: Part) -> list[Piece]:
         """The rows of an operand in a part."""
-        (first, end), rows = part[0], self._matrix(name)[0]
-        return [Piece(first, rows, 0, end - first)]
+        first, end = self._box(name, part)[0]
+        return [Piece(first, self._matrix(name)[0], 0, end - first)]
 
     # -- the sequence ----------------------------------------------------------------------------------------
 
-    def _matrix(self, name: str) -> tuple[int, int]:
+    def _matrix(self, name: str) -> tuple[int, ...]:
         """The extents of an operand or the result; a tensor of one axis is a column."""
         of = self._type(name)
         return (of.shape[0], 1) if of.rank == 1 else (of.elements // of.shape[-1], of.shape[-1])
@@ -94,10 +103,18 @@ class FloatImplementation(Implementation):
     def _type(self, name: str) -> TensorType:
         return self.node.type if name == RESULT else self.types[self.operands.index(name)]
 
-    def _extents(self, name: str, part: Part) -> tuple[int, int]:
-        """The extents of a part as a matrix."""
-        extents = [end - first for first, end in part]
-        return (prod(extents), 1) if self._type(name).rank == 1 else (prod(extents[:-1]), extents[-1])
+    def _box(self, name: str, part: Part) -> Part:
+        """A part as rows and columns of the matrix."""
+        first, rows = part[0][0], prod(end - first for first, end in part[:-1] or part)
+        return (first, first + rows), (0, 1) if self._type(name).rank == 1 else part[-1]
+
+    def _extents(self, name: str, part: Part) -> tuple[int, ...]:
+        """The extents of the codes of a part."""
+        return tuple(end - first for first, end in self._box(name, part))
+
+    def _behind(self, name: str, part: Part) -> int:
+        """Words behind the codes of a part that programs read, too."""
+        return 0
 
     def _sequence(self) -> ProgramSequence:
         tensors = {name: HostTensor(self._matrix(name), FLOAT) for name in (*self.operands, RESULT)}
@@ -106,19 +123,27 @@ class FloatImplementation(Implementation):
             if not self.conversions:
                 steps.append(Step(call.mapping, call.sizes, {self._host_tensor(name): name for name in tensors}))
                 continue
-            rounding, reading = self.conversions
-            bound = {}
+            reading, bound = self.conversions[-1], {}
+            for own, words in self._fixed(call).items():
+                fixed = bound[own] = f"{own} of {len(words)}"
+                tensors[fixed] = HostTensor(words.shape, 8 * words.itemsize)
+                self._fixed_words[fixed] = words[None]
             for name in self.operands:
+                rounding = self._rounding(name)
                 codes = bound[self._host_tensor(name)] = f"{name} {call.parts[name]}"
                 if codes not in tensors:
-                    tensors[codes] = HostTensor(self._extents(name, call.parts[name]), rounding.bits(TARGET))
+                    tensors[codes] = HostTensor(
+                        self._extents(name, call.parts[name]),
+                        rounding.bits(TARGET),
+                        self._behind(name, call.parts[name]),
+                    )
                     sizes = self._rounding_sizes(name, call.parts[name])
                     steps += [Step(rounding, each, {SOURCE: name, TARGET: codes}) for each in sizes]
             codes = bound[self._host_tensor(RESULT)] = f"{RESULT} {number}"
             tensors[codes] = HostTensor(self._extents(RESULT, call.parts[RESULT]), reading.bits(SOURCE))
             steps.append(Step(call.mapping, call.sizes, bound))
             steps.append(Step(reading, self._reading_sizes(call), {SOURCE: codes, TARGET: RESULT}))
-        return ProgramSequence(tensors, self.operands, steps)
+        return ProgramSequence(tensors, (*self.operands, *self._fixed_words), steps)
 
     @property
     def host_programs(self) -> tuple[MappingClaim, ...]:
@@ -132,8 +157,7 @@ class FloatImplementation(Implementation):
 
     def _rounding_sizes(self, name: str, part: Part) -> list[dict[str, int]]:
         rows, columns = self._extents(name, part)
-        own = self._matrix(name)[1]
-        first = 0 if self._type(name).rank == 1 else part[-1][0]
+        first, own = self._box(name, part)[1][0], self._matrix(name)[1]
         across = axis_sizes(2, x=own, first=first, count=columns, place=0, y=columns)
         return [
             axis_sizes(1, x=piece.end, first=piece.first, count=piece.count, place=piece.place, y=rows)
@@ -144,7 +168,8 @@ class FloatImplementation(Implementation):
 
     def _reading_sizes(self, call: Call) -> dict[str, int]:
         sizes = dict(self._format_sizes(RESULT))
-        for axis, ((first, end), whole) in enumerate(zip(call.parts[RESULT], self._matrix(RESULT), strict=True), 1):
+        box = self._box(RESULT, call.parts[RESULT])
+        for axis, ((first, end), whole) in enumerate(zip(box, self._matrix(RESULT), strict=True), 1):
             sizes |= axis_sizes(axis, x=end - first, first=0, count=min(end, whole) - first, place=first, y=whole)
         return sizes
 
@@ -165,10 +190,11 @@ class FloatImplementation(Implementation):
 
     def _rounded_codes(self, codes: Mapping[str, Words], devices: Devices) -> dict[str, Words]:
         """These operands, flat, with the codes of their parts; constants' codes are those that are there."""
-        contents = {name: words.reshape(len(words), -1) for name, words in codes.items()} | self._constant_codes
+        contents = {name: words.reshape(len(words), -1) for name, words in codes.items()}
+        contents |= self._fixed_words | self._constant_codes
         groups: dict[str, list[Step]] = {}
         for step in self.sequence.steps:
-            if step.claim in self.conversions[:1] and step.inputs[0] in contents and step.output not in contents:
+            if step.claim in self.conversions[:-1] and step.inputs[0] in contents and step.output not in contents:
                 groups.setdefault(step.output, []).append(step)
         devices.each(lambda steps: self.sequence.run(steps, contents, devices.of), list(groups.values()))
         return contents
@@ -183,7 +209,7 @@ class FloatImplementation(Implementation):
         self.sequence.allocate(RESULT, contents, max(map(len, codes.values())))
         groups: list[list[Step]] = []
         for step in self.sequence.steps:
-            if step.claim in self.conversions[1:]:
+            if step.claim in self.conversions[-1:]:
                 groups[-1].append(step)
             elif step.claim not in self.conversions:
                 groups.append([step])

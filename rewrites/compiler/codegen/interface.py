@@ -252,12 +252,17 @@ class Implementation(ABC):
     @property
     def claims(self) -> tuple[str, ...]:
         """Names of the mappings and rules that the calls rest on, and the host's share."""
-        return (*(m.name for m in (*self.mappings, *self.conversions)), *(slug(rule.name) for rule in self.rules))
+        return (*(m.name for m in (*self.mappings, *self.conversions_used)), *(slug(rule.name) for rule in self.rules))
 
     @property
     def mappings(self) -> tuple[MappingClaim, ...]:
         """The mappings of the calls, each once."""
         return tuple(dict.fromkeys(call.mapping for call in self.calls))
+
+    @property
+    def conversions_used(self) -> tuple[MappingClaim, ...]:
+        """The mappings of programs of the host, each once."""
+        return tuple(dict.fromkeys(self.host_programs))
 
     @property
     def host_programs(self) -> tuple[MappingClaim, ...]:

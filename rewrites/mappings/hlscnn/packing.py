@@ -5,14 +5,15 @@ Host loops alone.  x has the filters that the graph has, as float32 numbers; y t
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Mapping
 
-from accel_models.fixed_point import exponents, float_to_fixed
+from accel_models.fixed_point import EXPONENT_AT_0, exponents, float_to_fixed
 from accel_models.hlscnn.layout import LANES
-from ila_lang import BOOL, Expr, Fragment, Ila, Kernel, bv, const, ite, mem, var
-from ila_lang.mapping import SizeError, TensorMapping
-from ir_semantics.layers.layer import bits, call
+from ila_lang import Expr, Fragment, Kernel, bv, const, ite, mem, var
+from ila_lang.mapping import TensorMapping
+from ir_semantics.layers.layer import call
 from ir_semantics.layers.packing import PACKING_CODE, packing_ir
+from rewrites.mappings.conversions import ASSUMPTION, SOURCE, TARGET, Box, ConversionClaim, host
 
 BITS = 8
 ROUND = float_to_fixed(BITS)
@@ -26,7 +27,23 @@ PARAMETER_TEXTS = {
     "exponent": "float32 exponent field of the number of code 1",
 }
 BLOCKS = (C + (LANES - 1)) >> 3
-HOST_X, HOST_Y = var("host_x", mem(32, 32)), var("host_y", mem(32, BITS))
+HOST_X, HOST_Y = var(SOURCE, mem(32, 32)), var(TARGET, mem(32, BITS))
+
+
+class PackingClaim(ConversionClaim):
+    """The conversion of :func:`packing_mapping`: x [.., channels, taps] to y [filters, blocks, taps, lanes]."""
+
+    def of(self, kind: str, sizes: Mapping[str, int]) -> tuple[int, ...]:
+        """The extents of x as far as it is read ("X"), and of y ("Y")."""
+        channels, taps = sizes["c"], sizes["taps"]
+        if kind == "X":
+            return sizes["first"] + sizes["k"], channels, taps
+        return sizes["k"], -(-channels // LANES), taps, LANES
+
+    def box(self, sizes: Mapping[str, int]) -> Box:
+        """All of y."""
+        whole = self.of("Y", sizes)
+        return Box((0,) * len(whole), whole)
 
 
 def _between(size: Expr, least: int, most: int) -> tuple[str, Expr]:
@@ -44,13 +61,6 @@ DOMAIN: tuple[tuple[str, Expr], ...] = (
 )
 
 
-def host():
-    ila = Ila("host", "the host alone: no command changes anything")
-    idle = ila.input("idle", BOOL)
-    ila.set_valid(idle)
-    ila.instruction("wait").set_decode(idle)
-    return ila
-
 def ir_fragment() -> Fragment:
     """One packing instruction."""
     operands = {"rows": K, "first": FIRST, "channels": C, "places": P, "exponent": EXPONENT[7:0]}
@@ -60,7 +70,7 @@ def ir_fragment() -> Fragment:
 
 def packing_fragment() -> Fragment:
     """For each tap of a block of channels: round the weights of eight channels, 0 where there are none."""
-    program = Kernel("hlscnn_pack_weights")
+    program = Kernel("hlscnn_pack")
     with (
         program.loop("filter", K) as f,
         program.loop("block", BLOCKS) as b,
@@ -75,10 +85,13 @@ def packing_fragment() -> Fragment:
 
 
 def packing_mapping() -> TensorMapping:
-    """The mapping ``hlscnn_pack_weights``."""
-    cell = tuple((var(f"cell_{n}", bv(32)), e) for n, e in (("filter", K), ("block", BLOCKS), ("tap", P), ("lane", const(LANES, 32))))
+    """The mapping ``hlscnn_pack``."""
+    cell = tuple(
+        (var(f"cell_{n}", bv(32)), e)
+        for n, e in (("filter", K), ("block", BLOCKS), ("tap", P), ("lane", const(LANES, 32)))
+    )
     return TensorMapping(
-        name="hlscnn_pack_weights",
+        name="hlscnn_pack",
         ir=ir_fragment(),
         device=packing_fragment(),
         parameters=PARAMETERS,
@@ -87,14 +100,14 @@ def packing_mapping() -> TensorMapping:
         rows=K,
         columns=BLOCKS * P << 3,
         cell=cell,
-        inputs=(("host_x", "tensor_in"),),
-        output=("host_y", "tensor_out"),
+        inputs=((SOURCE, "tensor_in"),),
+        output=(TARGET, "tensor_out"),
         lemmas=(),
         abstract=frozenset({ROUND.name}),
         sizes_of=sizes_of,
         statement="the host's loops round weights to codes and put eight channels beside each other, missing ones as 0",
         doc="Loops over filters, blocks, taps and lanes, on the host alone",
-        assumptions=("x and y are tensors of the host that do not overlap, with any contents before the loops",),
+        assumptions=(ASSUMPTION,),
         shape_names=("filters", "first", "channels", "taps"),
         sample_shapes=SAMPLES,
         shape_parameters=frozenset(PARAMETERS) - {"exponent"},
@@ -107,4 +120,4 @@ SAMPLES = ((1, 0, 1, 1), (2, 1, 3, 4), (4, 0, 9, 3), (2, 3, 8, 2), (1, 1, 18, 6)
 
 def sizes_of(filters: int, first: int, channels: int, taps: int) -> dict[str, int]:
     """Sizes for so many filters of x, from the first one on; codes stand for integers."""
-    return {"k": filters, "first": first, "c": channels, "taps": taps, "exponent": 127}
+    return {"k": filters, "first": first, "c": channels, "taps": taps, "exponent": EXPONENT_AT_0}

@@ -5,8 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
+from accel_models.fixed_point import exponents, fixed_to_float, float_to_fixed
 from ir_semantics.layers.dense import Order
 from rewrites.mappings.claim import MappingClaim
+from rewrites.mappings.conversions import SOURCE, TARGET, conversion_claim
 
 from .dense import dense_mapping
 from .elementwise import elementwise_mapping
@@ -35,11 +37,28 @@ ELEMENTWISE: Final = {
 }
 """Element-wise operators, by name."""
 
+ROUND: Final = conversion_claim(
+    "vta_round",
+    "a box of a float32 tensor as bytes from -127 on, cut out and padded with zeros, by the host",
+    float_to_fixed(8, symmetric=True),
+    {"exponent": exponents(8)},
+    codes=TARGET,
+)
+READ: Final = conversion_claim(
+    "vta_read",
+    "bytes as a box of a float32 tensor, the rest of which stays, by the host",
+    fixed_to_float(8),
+    {"exponent": exponents(8)},
+    codes=SOURCE,
+)
+
 CLAIMS: Final = (
     *ELEMENTWISE.values(),
     DENSE,
     MappingClaim("vta_padded", "a dense layer on rows between rows of zeros, by a padded LOAD of VTA", padded_mapping),
     GEMM,
+    ROUND,
+    READ,
     MappingClaim(
         "vta_dense_backward",
         "a dense layer of bytes on VTA that the IR sums from the last feature to the first",

@@ -12,11 +12,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from accel_models.fixed_point import EXPONENT_AT_0
 from accel_models.hlscnn.layout import LANES
 from accel_models.hlscnn.options import BY_WEIGHT_BITS
 from accel_models.hlscnn.quantise import FixedPoint, activation_format, convolution_error, result_format, weight_format
@@ -27,6 +27,7 @@ from ir_semantics.graph.ir import integer_of
 from rewrites.claims.theorems.convolution import DECLARED, on_run
 from rewrites.claims.theorems.machines import CONVOLUTIONS as BOUNDS
 from rewrites.compiler.codegen.bounding import bounds_of, linear_change
+from rewrites.compiler.codegen.floats import RESULT, FloatImplementation, Piece, Words
 from rewrites.compiler.codegen.formats import check_scale, greatest, power_above, range_of, unscale
 from rewrites.compiler.codegen.interface import (
     Bounds,
@@ -34,15 +35,15 @@ from rewrites.compiler.codegen.interface import (
     CannotOffload,
     Choice,
     Executed,
-    Implementation,
     Options,
+    Part,
     Ranges,
     Reals,
-    Tensors,
 )
 from rewrites.compiler.codegen.parts import require_elements
-from rewrites.mappings.hlscnn.claims import CONVOLUTIONS
-from rewrites.mappings.hlscnn.operations import packed
+from rewrites.mappings.conversions import ConversionClaim
+from rewrites.mappings.hlscnn.claims import CONVOLUTIONS, PACK, READ, ROUND
+from rewrites.mappings.programs import program_of
 from rewrites.rules.tensor.convolution import BATCHES_IN_PARTS, OUTPUTS_IN_PARTS
 from rewrites.rules.tensor.splitting import CONVOLUTION_ROWS
 
@@ -50,11 +51,13 @@ from .tiling import Shape, Tiling, tile
 
 WEIGHT_BITS: Final = Choice("weight_bits", "weights", (8, 16), "bits of HLSCNN's weights; the recorded hardware has 8")
 _X, _Y = activation_format(), result_format()
+PACKED_BITS: Final = 8
+"""Weights of so many bits go to the accelerator packed, and activations of whole blocks of channels."""
 RULES: Final = {"images": BATCHES_IN_PARTS, "filters": OUTPUTS_IN_PARTS, "rows": CONVOLUTION_ROWS}
 """Why a convolution may be computed in parts."""
 
 
-class Convolution(Implementation):
+class Convolution(FloatImplementation):
     """``hlscnn.conv2d``; its quantisation: ``weight_bits``, ``scale_x`` and ``scale_w``.
 
     Ranges: ``x``, ``w``, ``magnitude`` (the largest sum of magnitudes of a result's products) and ``error`` (what
@@ -62,6 +65,7 @@ class Convolution(Implementation):
     """
 
     operands: ClassVar[tuple[str, ...]] = ("x", "w")
+    conversions: ClassVar[tuple[ConversionClaim, ...]] = (ROUND, PACK, READ)
 
     @staticmethod
     def split(node: Node, types: Sequence[TensorType], weight_bits: int | None = None) -> tuple[Shape, Tiling]:
@@ -91,7 +95,7 @@ class Convolution(Implementation):
         groups = [(first, min(first + tiling.group, shape.filters)) for first in range(0, shape.filters, tiling.group)]
         used = {"images": images > 1, "filters": len(groups) > 1, "rows": len(bands) > 1}
         rules = tuple(RULES[name] for name, several in used.items() if several)
-        (kh, kw), channels = shape.kernel, (0, shape.channels)
+        (kh, kw), channels = shape.kernel, (0, shape.channels + (-shape.channels % LANES if bits == PACKED_BITS else 0))
         calls = []
         for image in range(images):
             for first, last in bands:
@@ -140,6 +144,8 @@ class Convolution(Implementation):
         return {**unscaled, "scale_x": total - scale_w, "scale_w": scale_w}
 
     def _format(self, name: str) -> tuple[FixedPoint, int]:
+        if name == RESULT:
+            return _Y, self._scale
         if name == "x":
             return _X, self.quantisation["scale_x"]
         return _weights(self.quantisation["weight_bits"]), self.quantisation["scale_w"]
@@ -148,13 +154,13 @@ class Convolution(Implementation):
     def _scale(self) -> int:
         return self.quantisation["scale_x"] + self.quantisation["scale_w"]
 
-    def _codes(self, name: str, operand: Reals) -> NDArray[np.signedinteger]:
+    def _format_sizes(self, name: str) -> Mapping[str, int]:
         form, scale = self._format(name)
-        return form.quantise(unscale(operand, -scale))
+        return {"exponent": EXPONENT_AT_0 + scale - form.fraction}
 
-    def _values(self, name: str, codes: NDArray[np.signedinteger]) -> Reals:
+    def _rounded(self, name: str, operand: Reals) -> Reals:
         form, scale = self._format(name)
-        return unscale(form.dequantise(codes), scale)
+        return unscale(form.dequantise(form.quantise(unscale(operand, -scale))), scale)
 
     def _beyond(self, name: str, operand: Reals) -> int:
         form, scale = self._format(name)
@@ -163,17 +169,53 @@ class Convolution(Implementation):
 
     # -- execution ---------------------------------------------------------------------------------
 
-    def _tensors(self, call: Call, codes: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-        tensors = {}
-        for name, tensor in codes.items():
-            part = tensor[(slice(None), *(slice(first, end) for first, end in call.parts[name]))]
-            if name == "w" and call.mapping is CONVOLUTIONS[8]:
-                part = packed(part)
-            tensors[f"host_{name}"] = np.ascontiguousarray(part).reshape(len(part), -1)
-        return tensors
+    def _packs(self, name: str) -> bool:
+        return name == "w" and self.quantisation["weight_bits"] == PACKED_BITS
 
-    def _result(self, outputs: Sequence[Tensors]) -> Reals:
-        return unscale(self._placed(outputs, "host_y", lambda codes: _Y.dequantise(codes.view(np.int16))), self._scale)
+    def _rounding(self, name: str) -> ConversionClaim:
+        return PACK if self._packs(name) else ROUND
+
+    def _matrix(self, name: str) -> tuple[int, ...]:
+        """Channels of all images, and their pixels; filters, and their weights, of which packing knows channels."""
+        first, second, *pixels = self._type(name).shape
+        if name != "w":
+            return first * second, math.prod(pixels)
+        return (first, second, math.prod(pixels)) if self._packs(name) else (first, second * math.prod(pixels))
+
+    def _box(self, name: str, part: Part) -> Part:
+        """Channels of an image, and whole rows of pixels; whole filters."""
+        (first, end), (channel, last), (top, bottom), _ = part
+        _, channels, *_, columns = self._type(name).shape
+        if name == "w":
+            return (first, end), (0, self._matrix(name)[1])
+        return (first * channels + channel, first * channels + last), (top * columns, bottom * columns)
+
+    def _pieces(self, name: str, part: Part) -> list[Piece]:
+        """Channels of an image, with zeros up to those of the part; filters."""
+        (first, end), channels = self._box(name, part)[0], self._type(name).shape[1]
+        rows = first + channels if name == "x" else self._matrix(name)[0]
+        return [Piece(first, rows, 0, end - first)]
+
+    def _extents(self, name: str, part: Part) -> tuple[int, ...]:
+        if not self._packs(name):
+            return super()._extents(name, part)
+        return PACK.of("Y", self._rounding_sizes(name, part)[0])
+
+    def _rounding_sizes(self, name: str, part: Part) -> list[dict[str, int]]:
+        if not self._packs(name):
+            return super()._rounding_sizes(name, part)
+        (first, end), (_, channels, taps) = part[0], self._matrix(name)
+        return [{"k": end - first, "first": first, "c": channels, "taps": taps, **self._format_sizes(name)}]
+
+    def _behind(self, name: str, part: Part) -> int:
+        """Packed weights are read in entries of two taps, of which the last one may have one."""
+        return math.prod(self._extents(name, part)) % (2 * LANES) if self._packs(name) else 0
+
+    def _fixed(self, call: Call) -> Mapping[str, Words]:
+        """What fills lanes beyond the last channel, where the program reads it."""
+        if "host_fill" not in call.mapping.mapping.device.tensors:
+            return {}
+        return {"host_fill": np.zeros(program_of(call.mapping, call.sizes).reads.get("host_fill", 0), np.uint16)}
 
     def cut(self, executed: Executed, exact: Reals) -> int:
         """None: what leaves 16 bits wraps, and where that is not excluded there is no bound."""

@@ -16,28 +16,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from accel_models.fixed_point import EXPONENT_AT_0
 from ir_semantics.graph import Node, TensorType
 from rewrites.claims.theorems import applied
 from rewrites.compiler.codegen.bounding import bounds_of, linear_change
+from rewrites.compiler.codegen.floats import RESULT, FloatImplementation, Words
 from rewrites.compiler.codegen.formats import check_scale, greatest, power_above, range_of, rounded_up, unscale
-from rewrites.compiler.codegen.interface import (
-    Bounds,
-    Call,
-    CannotOffload,
-    Executed,
-    Implementation,
-    Options,
-    Ranges,
-    Reals,
-    Tensors,
-)
-from rewrites.compiler.codegen.parts import equal_parts, flat, require_elements
-from rewrites.mappings.vta.claims import GEMM
+from rewrites.compiler.codegen.interface import Bounds, Call, CannotOffload, Executed, Options, Ranges, Reals
+from rewrites.compiler.codegen.parts import equal_parts, require_elements
+from rewrites.mappings.conversions import ConversionClaim
+from rewrites.mappings.vta.claims import GEMM, READ, ROUND
 from rewrites.mappings.vta.gemm import ROOM
 from rewrites.rules.tensor.splitting import PRODUCT_COLUMNS, PRODUCT_ROWS
 
@@ -65,13 +57,14 @@ class _Blocks:
         return rows, outputs, inputs
 
 
-class Dense(Implementation):
+class Dense(FloatImplementation):
     """``vta.dense``; its quantisation: ``scale_x``, ``scale_w``, ``shift`` and ``rounding`` (1: to the nearest).
 
     Ranges: ``x``, ``w``, ``y`` and ``products`` (of x w^T, which ``y`` is but for roundings).
     """
 
     operands: ClassVar[tuple[str, ...]] = ("x", "w")
+    conversions: ClassVar[tuple[ConversionClaim, ...]] = (ROUND, READ)
 
     @staticmethod
     def split(node: Node, types: Sequence[TensorType]) -> list[tuple[_Blocks, tuple[int, int], tuple[int, int]]]:
@@ -138,14 +131,12 @@ class Dense(Implementation):
         q = self.quantisation
         return 1 << (q["shift"] - 1) if q["rounding"] and q["shift"] else 0
 
-    def _codes(self, name: str, operand: Reals) -> NDArray[np.int8]:
-        if not np.isfinite(operand).all():
-            raise ValueError("Numbers to quantise must be finite, not NaN or infinite; remove them from the tensor")
-        moved = unscale(operand, -self.quantisation[f"scale_{name}"])
-        return np.clip(np.rint(moved), -LARGEST, LARGEST).astype(np.int8)
+    def _format_sizes(self, name: str) -> Mapping[str, int]:
+        return {"exponent": EXPONENT_AT_0 + (self._scale if name == RESULT else self.quantisation[f"scale_{name}"])}
 
-    def _values(self, name: str, codes: NDArray[np.int8]) -> Reals:
-        return unscale(codes.astype(np.float64), self.quantisation[f"scale_{name}"])
+    def _rounded(self, name: str, operand: Reals) -> Reals:
+        scale = self.quantisation[f"scale_{name}"]
+        return unscale(np.clip(np.rint(unscale(operand, -scale)), -LARGEST, LARGEST), scale)
 
     def _beyond(self, name: str, operand: Reals) -> int:
         moved = unscale(operand, -self.quantisation[f"scale_{name}"])
@@ -153,14 +144,8 @@ class Dense(Implementation):
 
     # -- execution ---------------------------------------------------------------------------------
 
-    def _tensors(self, call: Call, codes: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-        tensors = {f"host_{name}": flat(c, call.parts[name]) for name, c in codes.items()}
-        if "w" in codes:
-            tensors["host_b"] = np.full((1, call.sizes["n"] * LANES), self._bias, np.int32)
-        return tensors
-
-    def _result(self, outputs: Sequence[Tensors]) -> Reals:
-        return unscale(self._placed(outputs, "host_y", lambda codes: codes.view(np.int8)), self._scale)
+    def _fixed(self, call: Call) -> Mapping[str, Words]:
+        return {"host_b": np.full(call.sizes["n"] * LANES, self._bias, np.uint32)}
 
     def cut(self, executed: Executed, exact: Reals) -> int:
         """Results that are not in -128 .. 127 when they were shifted."""
@@ -175,7 +160,7 @@ class Dense(Implementation):
         Where a condition of the theorem fails, the bound is that of :meth:`_own_error`, which is declared.
         """
         q = self.quantisation
-        x, w = (executed.codes[name].astype(np.float64) for name in self.operands)
+        x, w = (unscale(executed.quantised[name], -q[f"scale_{name}"]) for name in self.operands)
         layer, sums = applied.vta_dense(x, w, self._bias, q["shift"]), x @ w.T
         whole = layer.whole()
         if whole.value is None:

@@ -12,13 +12,7 @@ from ila_lang.mapping import SizeError, TensorMapping
 from ila_lang.streams.programs import Program
 from ila_lang.streams.simulator import Simulator
 from rewrites.mappings.hlscnn.packing import BLOCKS, EXPONENT, FIRST, C, K, P, packing_mapping
-from tests.rewrites.mappings.mapping_checks import (
-    changed,
-    require_proved,
-    require_refuted,
-    require_unproved,
-    slow_but,
-)
+from tests.rewrites.mappings.mapping_checks import changed, require_proved, require_refuted, require_unproved, slow_but
 
 MAPPING = packing_mapping()
 FILTER, BLOCK, TAP, LANE = (var(n, bv(32)) for n in ("filter", "block", "tap", "lane"))
@@ -30,7 +24,9 @@ FAULTS: dict[str, Callable[[], TensorMapping]] = {
     "filters from the next on": lambda: changed(MAPPING, RESULT, {FIRST: FIRST + 1}),
     "no zeros where there are no channels": lambda: changed(MAPPING, RESULT, {((BLOCK << 3) + LANE) < C: true}),
     "the last channel is 0": lambda: changed(MAPPING, RESULT, {((BLOCK << 3) + LANE) < C: (BLOCK << 3) + LANE < C - 1}),
-    "taps beside each other": lambda: changed(MAPPING, RESULT, {PLACE: ((FILTER * BLOCKS + BLOCK) * 8 + LANE) * P + TAP}),
+    "taps beside each other": lambda: changed(
+        MAPPING, RESULT, {PLACE: ((FILTER * BLOCKS + BLOCK) * 8 + LANE) * P + TAP}
+    ),
     "blocks of filters": lambda: changed(MAPPING, RESULT, {FILTER * BLOCKS + BLOCK: BLOCK * K + FILTER}),
     "the last tap is missing": lambda: changed(MAPPING, "tap", {P: P - 1}),
     "the last filter is missing": lambda: changed(MAPPING, "filter", {K: K - 1}),
