@@ -105,8 +105,9 @@ class FloatImplementation(Implementation):
 
     def _box(self, name: str, part: Part) -> Part:
         """A part as rows and columns of the matrix."""
-        first, rows = part[0][0], prod(end - first for first, end in part[:-1] or part)
-        return (first, first + rows), (0, 1) if self._type(name).rank == 1 else part[-1]
+        above, columns = (part, (0, 1)) if self._type(name).rank == 1 else (part[:-1], part[-1])
+        first = part[0][0]
+        return (first, first + prod(end - start for start, end in above)), columns
 
     def _extents(self, name: str, part: Part) -> tuple[int, ...]:
         """The extents of the codes of a part."""
