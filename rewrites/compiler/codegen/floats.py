@@ -141,7 +141,7 @@ class FloatImplementation(Implementation):
                     sizes = self._rounding_sizes(name, call.parts[name])
                     steps += [Step(rounding, each, {SOURCE: name, TARGET: codes}) for each in sizes]
             codes = bound[self._host_tensor(RESULT)] = f"{RESULT} {number}"
-            tensors[codes] = HostTensor(self._extents(RESULT, call.parts[RESULT]), reading.bits(SOURCE))
+            tensors[codes] = HostTensor(call.mapping.mapping.output_extents(call.sizes), reading.bits(SOURCE))
             steps.append(Step(call.mapping, call.sizes, bound))
             steps.append(Step(reading, self._reading_sizes(call), {SOURCE: codes, TARGET: RESULT}))
         return ProgramSequence(tensors, (*self.operands, *self._fixed_words), steps)
@@ -169,9 +169,9 @@ class FloatImplementation(Implementation):
 
     def _reading_sizes(self, call: Call) -> dict[str, int]:
         sizes = dict(self._format_sizes(RESULT))
-        box = self._box(RESULT, call.parts[RESULT])
-        for axis, ((first, end), whole) in enumerate(zip(box, self._matrix(RESULT), strict=True), 1):
-            sizes |= axis_sizes(axis, x=end - first, first=0, count=min(end, whole) - first, place=first, y=whole)
+        box, extents = self._box(RESULT, call.parts[RESULT]), call.mapping.mapping.output_extents(call.sizes)
+        for axis, ((first, end), x, whole) in enumerate(zip(box, extents, self._matrix(RESULT), strict=True), 1):
+            sizes |= axis_sizes(axis, x=x, first=0, count=min(end, whole) - first, place=first, y=whole)
         return sizes
 
     def _around(self, number: int) -> dict[str, Any]:

@@ -90,13 +90,14 @@ class Dense(FloatImplementation):
         several = [len({rows for _, rows, _ in split}) > 1, len({outputs for *_, outputs in split}) > 1]
         rules = tuple(rule for rule, used in zip(RULES, several, strict=True) if used)
         calls = []
-        for blocks, (row, _), (output, _) in split:
+        for blocks, row_part, output_part in split:
             m, n, kk = blocks.padded
             sizes = {"m": m, "n": n, "kk": kk}
             sizes |= {f"block_{axis}": size for axis, size in zip("mnk", blocks.block, strict=True)}
             sizes |= {f"blocks_{axis}": count for axis, count in zip("mnk", blocks.counts, strict=True)}
-            rows, outputs, inputs = (row, row + m), (output, output + n * LANES), (0, kk * LANES)
-            parts = {"x": (rows, inputs), "w": (outputs, inputs), "y": (rows, outputs)}
+            row, output, inputs = row_part[0], output_part[0], (0, kk * LANES)
+            parts = {"x": ((row, row + m), inputs), "w": ((output, output + n * LANES), inputs)}
+            parts["y"] = (row_part, output_part)  # blocks may compute what is another part's
             calls.append(Call(GEMM, {**sizes, "shift": self.quantisation["shift"]}, parts, rules))
         return calls
 
