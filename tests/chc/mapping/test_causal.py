@@ -92,7 +92,7 @@ def test_a_mask_is_no_other_loop(name: str) -> None:
     for body in (short, masked):
         claim = flow(mapping(partial(body, device), partial(masked, ir)))
         assert differs(claim, {"n": 6, "m": 2})
-        assert status(claim) is not Status.PROVED
+        assert status(claim, second=False) is not Status.PROVED
 
 
 def test_what_is_masked_must_change_nothing() -> None:
@@ -107,7 +107,7 @@ def test_what_is_masked_must_change_nothing() -> None:
 
     claim = flow(mapping(partial(short, CAUSAL), counts))
     assert differs(claim, {"n": 3, "m": 2})
-    assert status(claim) is not Status.PROVED
+    assert status(claim, second=False) is not Status.PROVED
 
 
 # -- in memory, in the orders of triangular loops, and from the host ----------------------------------------------
@@ -184,7 +184,7 @@ WRONG_MEMORY: dict[str, Body] = {
 def test_wrong_triangular_sums_are_not_proved(name: str) -> None:
     claim = flow(mapping(WRONG_MEMORY[name], partial(short, CAUSAL)))
     assert differs(claim, {"n": 4, "m": 3})
-    assert status(claim) is not Status.PROVED
+    assert status(claim, second=False) is not Status.PROVED
 
 
 def from_host(more: int = 1, rounds: Callable[[Expr], Expr] = lambda n: n, same: bool = False) -> TensorMapping:
@@ -277,7 +277,7 @@ def test_a_padded_window_of_any_size_is_cut_at_the_border(sides: tuple[Body, Bod
 def test_wrong_windows_are_not_proved(wrong: Mapping[str, int]) -> None:
     claim = windows(partial(cut, **wrong), padded)
     assert differs(claim, {"n": 4, "m": 3, "w": 3})
-    assert status(claim) is not Status.PROVED
+    assert status(claim, second=False) is not Status.PROVED
 
 
 def some_rows(
@@ -340,7 +340,7 @@ def test_other_iterations_are_not_proved(name: str) -> None:
     device, span = WRONG_SOME[name]
     claim = flow(mapping(device, partial(short, span)))
     assert differs(claim, {"n": 5, "m": 3})
-    assert status(claim) is not Status.PROVED
+    assert status(claim, second=False) is not Status.PROVED
 
 
 # -- sums over pairs ----------------------------------------------------------------------------------------------
@@ -420,4 +420,4 @@ def test_wrong_sums_over_pairs_are_not_proved(name: str) -> None:
     for ir in ("registers", "mask"):
         claim = flow(mapping(WRONG_PAIRS[name], partial(pairs, order=ir)))
         assert differs(claim, {"n": 4, "m": 3})
-        assert status(claim) is not Status.PROVED
+        assert status(claim, second=False) is not Status.PROVED

@@ -357,12 +357,12 @@ CASES = [
 def test_a_fault_of_a_shared_sum_is_not_proved(name: str, fault: str) -> None:
     mapping = of(name, fault)
     assert any(differs(mapping, sizes) for sizes in SIZES)
-    verdict = prove(mapping, discharger=Discharger(timeout=3.0), horn_timeout=3.0)
+    verdict = prove(mapping, discharger=Discharger(timeout=3.0, second=False), horn_timeout=3.0)
     assert verdict.status is not Status.PROVED
 
 
 @pytest.mark.parametrize("bits", [16, 17])
 def test_partial_sums_that_overflow_are_not_proved(bits: int) -> None:
     PATTERNS["overflow"] = Pattern((blocks(bits), blocks_added), {"one": bits}, FOURS, is_open=False)
-    verdict = prove(of("overflow"), discharger=Discharger(timeout=3.0), horn_timeout=3.0)
+    verdict = prove(of("overflow"), discharger=Discharger(timeout=3.0, second=False), horn_timeout=3.0)
     assert verdict.status is not Status.PROVED

@@ -34,7 +34,7 @@ def require_refuted(
 
 def require_unproved(mapping: TensorMapping) -> None:
     """CHC tries and says that it does not know."""
-    verdict = chc.mapping.prove.prove(mapping, discharger=Discharger(timeout=10.0), horn_timeout=3.0)
+    verdict = chc.mapping.prove.prove(mapping, discharger=Discharger(timeout=10.0, second=False), horn_timeout=3.0)
     assert verdict.status is Status.UNKNOWN, verdict.reason
 
 
