@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,16 +17,20 @@ from reports.subjects import Entry
 from rewrites.compiler.artefact.checking import check_compiled
 from rewrites.compiler.artefact.model import Compiled, read_compiled, write_compiled
 from rewrites.compiler.artefact.summary import summary_text
+from rewrites.compiler.graph_rules.tensor_rewrites import claims_of
 from rewrites.mappings.flexasr.claims import LAYER_NORM as MAPPING
+from rewrites.rules.tensor.matching import BIAS_AFTER_RESHAPE
 from rewrites.targets.flexasr.operators import LAYER_NORM
+from rewrites.targets.flexasr.places import LAYER_NORM_RULES
 from tests.ilaverify.compiled_models import pretended
 
 JOINT, BOUND = "joint-flexasr-layer-norm-flexasr-layernorm", "bound-flexasr-layer-norm"
 RESTS_ON = (MAPPING.name, "flexasr_round", "flexasr_read", JOINT, *LAYER_NORM.bound_claims(MAPPING))
+FORMS = tuple(name for rule in (*LAYER_NORM_RULES, BIAS_AFTER_RESHAPE) for name in claims_of(rule))
 
 
-def entries() -> dict[str, Entry]:
-    return {name: entry for name, entry in all_entries().items() if name in RESTS_ON}
+def entries(names: Sequence[str] = RESTS_ON) -> dict[str, Entry]:
+    return {name: entry for name, entry in all_entries().items() if name in names}
 
 
 def model(path: Path, epsilon: float) -> Path:
@@ -79,3 +85,35 @@ def test_without_one_of_its_claims_it_stays_on_the_host(name: str, place: Path, 
     assert not made.implementations
     (host,) = (h for h in made.host if h.operator == "layer_norm")
     assert name in host.reason
+
+
+def written_out(helper: Any) -> list[Any]:
+    """The nodes of a layer normalisation as exporters write it, of which the last Mul and Add may be left out."""
+    steps = (
+        ("ReduceMean", ["x"], "mean", {"axes": [-1]}), ("Sub", ["x", "mean"], "centred", {}),
+        ("Pow", ["centred", "two"], "squares", {}), ("ReduceMean", ["squares"], "variance", {"axes": [-1]}),
+        ("Add", ["variance", "epsilon"], "more", {}), ("Sqrt", ["more"], "deviation", {}),
+        ("Div", ["centred", "deviation"], "normal", {}), ("Mul", ["normal", "gamma"], "scaled", {}),
+        ("Add", ["scaled", "beta"], "moved", {}),
+    )  # fmt: skip
+    return [helper.make_node(name, inputs, [output], **more) for name, inputs, output, more in steps]
+
+
+@pytest.mark.parametrize("result", ["normal", "scaled", "moved"])
+def test_forms_of_exporters_run_within_the_bound(result: str, tmp_path: Path) -> None:
+    onnx = pytest.importorskip("onnx")
+    helper, numpy_helper = onnx.helper, onnx.numpy_helper
+    pretended((*RESTS_ON, *FORMS), tmp_path / "proofs")
+    weights = {"two": np.float32(2), "epsilon": np.float32(1e-5)}
+    weights |= {name: np.linspace(-1, 1, 16, dtype=np.float32) for name in ("gamma", "beta")}
+    x, y = (helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [2, 3, 16]) for name in ("x", result))
+    nodes = written_out(helper)
+    nodes = nodes[: 1 + next(k for k, node in enumerate(nodes) if node.output[0] == result)]
+    constants = [numpy_helper.from_array(np.asarray(value), name) for name, value in weights.items()]
+    graph = helper.make_graph(nodes, "norm", [x], [y], constants)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), tmp_path / "n.onnx")
+    request = Request(tmp_path / "n.onnx", ("flexasr",), tmp_path / "proofs", {})
+    made = compile_model(request, entries((*RESTS_ON, *FORMS)))
+    inputs = {"x": np.random.default_rng(3).normal(size=(2, 3, 16)).astype(np.float32)}
+    (node,) = compare(made.graph, made.implementations, Samples.one(inputs))[0].nodes
+    assert node.inside and node.known == f"proved by {BOUND}"
