@@ -133,7 +133,7 @@ QUIET = pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value", "i
 
 
 @QUIET
-@pytest.mark.parametrize("examples,least", [(16, 8), pytest.param(400, 200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("examples,least", [(8, 4), pytest.param(400, 200, marks=pytest.mark.slow)])
 def test_random_models(examples: int, least: int) -> None:
     bounded = 0
 

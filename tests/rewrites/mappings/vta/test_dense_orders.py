@@ -45,10 +45,9 @@ BACKWARD = partial(dense_mapping, order=Order.BACKWARD)
 FAULTS = {name: partial(faulty, BACKWARD, dense_module, changes) for name, changes in CHANGES.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.proof
-@pytest.mark.parametrize(
-    "name", [n if n.startswith("each") else pytest.param(n, marks=pytest.mark.slow) for n in FAULTS]
-)
+@pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_refuted_by_a_run_that_replays(name: str) -> None:
     mapping = FAULTS[name]()
     assert bmc.sums.prove(mapping, SHAPE, search_seconds=0).status is Status.UNKNOWN
