@@ -6,12 +6,13 @@ A block ends at the smaller one of its length and what is left, or a condition l
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import pytest
 
 from chc.mapping.prove import prove
-from ila_lang import Expr, const, ite, true
+from ila_lang import Expr, bv, const, ite, true, var
 from ila_lang.mapping import Reduction, TensorMapping
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
@@ -212,7 +213,7 @@ def forwards(x: Expr, _: Expr) -> Expr:
 
 
 @pytest.mark.parametrize(
-    ("lane", "expected"), [pytest.param(forwards, Status.PROVED, marks=pytest.mark.slow), (backwards, Status.UNKNOWN)]
+    ("lane", "expected"), [(forwards, Status.PROVED), pytest.param(backwards, Status.UNKNOWN, marks=pytest.mark.slow)]
 )
 def test_numbers_follow_each_other_as_iterations_do(lane: Callable[[Expr, Expr], Expr], expected: Status) -> None:
     add = saturating(is_signed=True)
@@ -228,3 +229,46 @@ def test_numbers_follow_each_other_as_iterations_do(lane: Callable[[Expr, Expr],
     mapping = claim(program, ila=device(add=add), add=add, sums=(Reduction(add, 0),))
     verdict = prove(mapping, discharger=Discharger(timeout=5.0), horn_timeout=3.0)
     assert verdict.status is expected, verdict.reason
+
+
+EDGE = (
+    "the edge is a column short",
+    "the last block is left out",
+    "the edge takes the weights before",
+    "the edge begins anew",
+    "the edge adds beside",
+)
+
+
+@pytest.mark.parametrize("fault", ["", *(pytest.param(fault, marks=pytest.mark.slow) for fault in EDGE)])
+def test_coordinates_may_lie_beyond_the_edge(fault: str) -> None:
+    two = const(2, 32)
+
+    def program(h: Host) -> None:
+        h.all_inputs()
+        with h.loop(M) as i, h.loop((N if fault == "the last block is left out" else N + 1) >> 1) as nb:
+            rest = N - (nb << 1)
+            if fault == "the edge is a column short":
+                rest = ite(rest == 1, rest, rest - 1)
+            with h.loop(ite(two < rest, two, rest)) as v, h.loop(K) as k:
+                j = (nb << 1) + v
+                at_edge = (j + 1 == N) & ~(j == 0)
+                h.preload(k * N + (ite(at_edge, j - 1, j) if fault == "the edge takes the weights before" else j))
+                anew = (k == 0) | at_edge if fault == "the edge begins anew" else k == 0
+                h.compute(i * K + k, i * N + (ite(at_edge, j - 1, j) if "beside" in fault else j), ~anew)
+        h.read_all()
+
+    mapping = claim(program)
+    (row, rows), (in_row, height), _, (in_column, width) = mapping.coordinates
+    block, v = (var(f"cell_{x}", bv(32)) for x in ("block", "v"))
+    mapping = replace(
+        mapping,
+        cell=((row, rows), (in_row, height), (block, (N + 1) >> 1), (v, two), (in_column, width)),
+        cell_column=(((block << 1) + v) << 2) + in_column,
+        cell_beyond=True,
+    )
+    assert any(differs(mapping, sizes, 4 if fault else 1) for sizes in (*SIZES, {"m": 2, "n": 3, "k": 2})) is bool(
+        fault
+    )
+    verdict = prove(mapping, discharger=Discharger(timeout=5.0), horn_timeout=3.0)
+    assert (verdict.status is Status.PROVED) is (fault == ""), verdict.reason

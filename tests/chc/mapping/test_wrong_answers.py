@@ -252,16 +252,16 @@ def a_row_is_cleared_after_its_copy_instead_of_before(right: bool) -> TensorMapp
 
 @asks(SKIPPED, "toy: cells")
 def rows_are_cleared_half_as_fast_as_copied(right: bool) -> TensorMapping:
-    """Row i is cleared in iteration 2*i, and copied in iteration i + 7."""
+    """Row i is cleared in iteration 2*i, and copied in iteration i + 9."""
 
     def fill(k: Kernel, s: States) -> None:
-        with k.loop("t", s["n"] * 2 + 7) as t:
+        with k.loop("t", s["n"] * 2 + 9) as t:
             with k.loop("y", s["n"]) as y, k.when("clear", t == y * 2):
-                clear_row(k, s, y + 7, s["m"])
-            with k.when("copy", (t >= 7) & (t < s["n"] + 7)):
-                copy_row(k, s, t, t - 7, s["m"])
+                clear_row(k, s, y + 9, s["m"])
+            with k.when("copy", (t >= 9) & (t < s["n"] + 9)):
+                copy_row(k, s, t, t - 9, s["m"])
 
-    return buffered(fill, lambda i, s: i + 7, 8 if right else 255)
+    return buffered(fill, lambda i, s: i + 9, 10 if right else 255)
 
 
 @asks("whether a digit is small", "toy: cells")
