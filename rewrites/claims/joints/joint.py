@@ -229,6 +229,22 @@ class Joint:
         except FAULTS as error:
             return f"{operator.name} cannot be looked at: {error}"
 
+    def misplaced(self, parameters: Mapping[str, int], laid: Mapping[str, tuple[tuple[int, ...], int]]) -> str:
+        """Why what the host puts into tensors of a program at these sizes is not what is said; empty where it is.
+
+        ``laid`` has extents, a tensor of one axis being a column, and the exponents of numbers.
+        """
+        sizes = self.sizes(parameters)
+        exponents = {self._partner(name): valued(index(value), sizes) for name, value in self.exponents.items()}
+        for name, (extents, exponent) in laid.items():
+            expected = shape_at(self.tensors[name], sizes) if name in self.tensors else None
+            matrix = (*expected, 1) if expected is not None and len(expected) == 1 else expected
+            if matrix not in (None, extents):
+                return f"{name} must be a tensor {matrix}, not {extents}"
+            if exponents.get(self._partner(name), exponent) != exponent:
+                return f"{name} must have codes of the bias {exponents[self._partner(name)]}, not {exponent}"
+        return ""
+
     def _differs(
         self,
         operator: Operator,

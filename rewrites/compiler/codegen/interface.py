@@ -269,6 +269,13 @@ class Implementation(ABC):
         """The mappings of all programs of the host, as often as there are programs."""
         return ()
 
+    def laid_out(self, number: int) -> Mapping[str, tuple[tuple[int, ...], int]]:
+        """What the host's proved programs put into host tensors of a call: extents, and the exponent of the numbers.
+
+        A tensor of one axis is a column.
+        """
+        return {}
+
     @property
     def rules(self) -> tuple[TensorRule, ...]:
         """The rules by which the node is computed in parts, each once."""

@@ -154,10 +154,11 @@ def joints_of(implementation: Implementation) -> dict[str, str]:
     """The joints that calls rest on, and their bounds, each with why a call is none of it; empty where it is one."""
     operator, problems = operator_of(implementation), dict[str, str]()
     attributes = dict(implementation.node.attributes)
-    for call in implementation.calls:
+    for number, call in enumerate(implementation.calls):
         joint = operator.joint(call.mapping)
         if joint is not None:
             problem = joint.covers(implementation.types, attributes, call.sizes)
+            problem = problem or joint.joint.misplaced(call.sizes, implementation.laid_out(number))
             problems[joint.name] = problems.get(joint.name, "") or problem
             problems |= dict.fromkeys(operator.rests(call.mapping), "")
     return problems

@@ -10,9 +10,10 @@ from chc.tensor_rules.rule import TensorRule
 from ir_semantics.scalars.terms import exp, relu, variable
 from ir_semantics.tensors.conditions import both, le
 from ir_semantics.tensors.index import IndexLike
-from ir_semantics.tensors.operators import broadcast, concat, map_, slice_, transpose
+from ir_semantics.tensors.operators import broadcast, concat, map_, pad, slice_, transpose
 from ir_semantics.tensors.reductions import conv, matmul, mean
 from ir_semantics.tensors.terms import Tensor, input_
+from smt_encodings.claims import Equality
 
 from .inputs import SIZES, A, B, along, first, rest
 from .words import at_least, bias, sub, wrong, wrong_over_reals
@@ -69,17 +70,36 @@ CONVOLUTION_ROWS = TensorRule(
     both(at_least(1, Q), le(S * Q + K, H)),
 )
 
+_ACTIVATIONS = (
+    ("relu", "relu", relu(variable("x"))),
+    ("sigmoid", "the logistic function", 1 / (1 + exp(-variable("x")))),
+    ("tanh", "the hyperbolic tangent", (RISING - FALLING) / (RISING + FALLING)),
+)
 ACTIVATION_OF_PARTS = {
     activation: TensorRule(
         f"{name} of a concatenation", map_(term, x=concat(0, X, Y)), concat(0, map_(term, x=X), map_(term, x=Y))
     )
-    for activation, name, term in (
-        ("relu", "relu", relu(variable("x"))),
-        ("sigmoid", "the logistic function", 1 / (1 + exp(-variable("x")))),
-        ("tanh", "the hyperbolic tangent", (RISING - FALLING) / (RISING + FALLING)),
-    )
+    for activation, name, term in _ACTIVATIONS
 }
 """By activation, as :mod:`ir_semantics.graph` calls them."""
+PADDED_DENSE = dense(pad(ROWS, [0, 0], [P, Q]), pad(WEIGHTS, [0, 0], [T, Q]), pad(BIAS, [0], [T]))
+"""A dense layer with p rows, q inputs and t outputs of zeros."""
+DENSE_WITH_ZEROS = TensorRule(
+    "a dense layer with zeros around it",
+    dense(ROWS, WEIGHTS, BIAS),
+    slice_(PADDED_DENSE, [0, 0], [N, OUT]),
+    equality=Equality.OVER_REALS,
+)
+ACTIVATION_OF_SOME = {
+    activation: TensorRule(
+        f"{name} of some rows and columns",
+        map_(term, x=slice_(ROWS, [0, 0], [P, Q])),
+        slice_(map_(term, x=ROWS), [0, 0], [P, Q]),
+        both(le(P, N), le(Q, C)),
+    )
+    for activation, name, term in _ACTIVATIONS
+}
+"""By activation, as :data:`ACTIVATION_OF_PARTS`."""
 
 SEQUENCES = input_("x", N, M, C)
 SEQUENCES_IN_PARTS = TensorRule(
@@ -112,6 +132,8 @@ _VALID = [
         both(le(Q, N), at_least(1, C)),
     ),
     *ACTIVATION_OF_PARTS.values(),
+    DENSE_WITH_ZEROS,
+    *ACTIVATION_OF_SOME.values(),
 ]
 
 _WRONG = [
@@ -140,6 +162,12 @@ _WRONG = [
         concat(2, strided(band(0, S * Q)), strided(band(S * Q, H))),
         both(at_least(1, N, C, OUT, Q), both(le(K, S * Q), le(S * Q + K, H))),
         note="windows that lie across the cut are lost where k > s",
+    ),
+    wrong(
+        "a dense layer with zeros in front of x and behind w",
+        dense(ROWS, WEIGHTS, BIAS),
+        slice_(dense(pad(ROWS, [0, Q], [0, 0]), pad(WEIGHTS, [0, 0], [0, Q]), BIAS), [0, 0], [N, OUT]),
+        at_least(1, N, C, OUT, Q),
     ),
     wrong_over_reals(
         "layer normalisation of a concatenation along the features",

@@ -21,7 +21,7 @@ from reports.certificate import semantics_of
 from rewrites.claims.gate import Admission
 from rewrites.claims.names import slug
 from rewrites.claims.subjects.numerics import LemmaSubject
-from rewrites.compiler.codegen import CannotOffload, Devices, Options, is_program_of
+from rewrites.compiler.codegen import CannotOffload, Devices, Options, is_program_of, joints_of, operator_of
 from rewrites.targets.flexasr.code import linear as flexasr_linear
 from rewrites.targets.flexasr.code import pools as flexasr_pools
 from rewrites.targets.hlscnn import code as hlscnn
@@ -360,7 +360,7 @@ def test_rules_of_parts_are_claims_of_the_registry() -> None:
     """Every name that a call may carry is one that can be proved and kept."""
     known = all_entries()
     rules = {rule for operator in OPERATORS.values() for rule in operator.splits}
-    assert len(rules) == 10 and {known[slug(rule.name)].expected for rule in rules} == {Status.PROVED}
+    assert len(rules) == 14 and {known[slug(rule.name)].expected for rule in rules} == {Status.PROVED}
     assert {known[n].kind for n in MAPPINGS} == {"mapping"}
     assert all(claim.mapping.name == name for name, (claim, _) in MAPPINGS.items())
 
@@ -391,3 +391,23 @@ def test_lemmas_of_bounds_are_about_functions_of_the_programs(name: str) -> None
     subjects = [all_entries()[n].build() for n in operator.bound_claims(claim)]
     lemmas = [subject for subject in subjects if isinstance(subject, LemmaSubject)]
     assert lemmas and {digest(subject.lemma.function) for subject in lemmas} <= used
+
+
+def test_a_program_whose_operands_lie_otherwise_is_none_of_the_operator(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the host's programs put into host tensors is what the joint says, in extents and in formats."""
+    c = case("flexasr.linear", [normal(1, 3, 20), normal(2, 70, 20), normal(3, 70)], activation="relu")
+    right = c.implementation(bias_b=2, bias_w=5)
+    assert set(joints_of(right).values()) == {""}
+    joint = operator_of(right).stated(right.calls[0].mapping)
+    assert joint is not None
+    laid = dict(right.laid_out(0))
+    assert laid["host_x"] == ((3, 32), c.quantisation["bias_x"]) and laid["host_b"] == ((128, 1), 2)
+    sizes = right.calls[0].sizes
+    for name, (extents, exponent) in laid.items():
+        if name != "host_y":
+            assert "must be a tensor" in joint.misplaced(sizes, {**laid, name: (extents[::-1], exponent)})
+        assert "must have codes of the bias" in joint.misplaced(sizes, {**laid, name: (extents, exponent + 1)})
+    own = flexasr_linear.Linear._format
+    monkeypatch.setattr(flexasr_linear.Linear, "_format", lambda of, name: own(of, "w" if name == "b" else name))
+    (problem,) = joints_of(c.implementation(bias_b=2, bias_w=5)).values()
+    assert problem == "host_b must have codes of the bias 2, not 5"

@@ -38,6 +38,10 @@ class AdaptiveFloats(FloatImplementation):
         bias, scale = self._format(name)
         return EXPONENT_AT_0 + bias + scale
 
+    def _code_exponent(self, name: str) -> int:
+        """The AdaptivFloat bias of the codes that the host rounds to, or reads, where they are not scaled."""
+        return self._format_sizes(name)["exponent"] - self._format(name)[1] - EXPONENT_AT_0
+
     def _format_sizes(self, name: str) -> Mapping[str, int]:
         return {"exponent": self._exponent(name)}
 

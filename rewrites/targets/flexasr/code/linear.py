@@ -24,7 +24,13 @@ from rewrites.compiler.codegen.formats import check_scale, greatest, range_of
 from rewrites.compiler.codegen.interface import Bounds, Call, CannotOffload, Executed, Options, Ranges, Reals
 from rewrites.compiler.codegen.parts import equal_parts, fits, most_that_fit, require_elements
 from rewrites.mappings.flexasr.claims import LINEAR
-from rewrites.rules.tensor.splitting import ACTIVATION_OF_PARTS, DENSE_OUTPUTS, DENSE_ROWS
+from rewrites.rules.tensor.splitting import (
+    ACTIVATION_OF_PARTS,
+    ACTIVATION_OF_SOME,
+    DENSE_OUTPUTS,
+    DENSE_ROWS,
+    DENSE_WITH_ZEROS,
+)
 
 from .adaptive import AdaptiveFloats, adaptive_bias, adaptive_scale, count_beyond
 
@@ -74,6 +80,7 @@ class Linear(AdaptiveFloats):
         rules = tuple(rule for rule, used in zip(RULES, several, strict=True) if used)
         if rules and activation != "none":
             rules += (ACTIVATION_OF_PARTS[activation],)
+        rules += (DENSE_WITH_ZEROS, *([ACTIVATION_OF_SOME[activation]] if activation != "none" else []))
         biases = {bias: self.quantisation[bias] for bias in ("bias_w", "bias_b", "bias_x", "bias_y")}
         claim, features = LINEAR[activation], -(-self.types[0].shape[1] // LANES) * LANES
         inputs = (0, features)
@@ -173,4 +180,4 @@ class Linear(AdaptiveFloats):
 
 
 RULES: Final = (DENSE_ROWS, DENSE_OUTPUTS)
-"""Why a dense layer may be computed in parts of its rows, and of its outputs."""
+"""Why a dense layer may be computed in parts of its rows, and of its outputs.  Every part is filled with zeros."""
