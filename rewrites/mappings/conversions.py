@@ -7,9 +7,9 @@ that it does after, reading codes and joining parts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, partial, reduce
 from operator import and_, mul
 from typing import NamedTuple
@@ -50,23 +50,16 @@ class Box(NamedTuple):
         return all(first < others_end and others < end for first, end, others, others_end in pairs)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False)
 class ConversionClaim(MappingClaim):
-    """The conversion by ``function``, whose first parameter is an element of x, for tensors of so many axes.
+    """A conversion of :func:`conversion_mapping`, for tensors of so many axes.
 
-    Its other parameters are the format of ``codes``, which are x or y, and sizes of the mapping, in these ranges.  The
-    mapping is no choice, so that :meth:`box` is what it writes.
+    ``formats`` are the names of the sizes that say in which format the elements of ``codes`` are: x or y.
     """
 
-    build: Callable[[], TensorMapping] = field(init=False)
-    function: Function
-    formats: Mapping[str, range]
-    codes: str
     axes: int = 2
-
-    def __post_init__(self) -> None:
-        own = partial(conversion_mapping, self.name, self.function, self.formats, self.axes)
-        object.__setattr__(self, "build", own)
+    formats: tuple[str, ...] = ()
+    codes: str = TARGET
 
     def of(self, kind: str, sizes: Mapping[str, int]) -> tuple[int, ...]:
         """One of the sizes of every axis (:data:`~ir_semantics.layers.boxes.SIZES`)."""
@@ -98,6 +91,17 @@ def host() -> Ila:
     ila.set_valid(idle)
     ila.instruction("wait").set_decode(idle)
     return ila
+
+
+def conversion_claim(
+    name: str, summary: str, function: Function, formats: Mapping[str, range], *, codes: str, axes: int = 2
+) -> ConversionClaim:
+    """The conversion by ``function``, whose first parameter is an element of x.
+
+    The others are the format of ``codes``, and sizes of the mapping, in these ranges.
+    """
+    build = partial(conversion_mapping, name, function, formats, axes)
+    return ConversionClaim(name, summary, build, axes=axes, formats=tuple(formats), codes=codes)
 
 
 def conversion_mapping(name: str, function: Function, formats: Mapping[str, range], axes: int) -> TensorMapping:
