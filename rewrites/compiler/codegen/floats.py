@@ -84,10 +84,6 @@ class FloatImplementation(Implementation):
         """The words of those host tensors of a call's program that are neither of operands nor of the result."""
         return {}
 
-    def _code_exponent(self, name: str) -> int:
-        """The exponent of numbers that codes of an operand, or of the result, have as the accelerator's."""
-        return 0
-
     def _host_tensor(self, name: str) -> str:
         """The host tensor of calls' programs for the codes of an operand, or of the result."""
         return f"host_{name}"
@@ -154,16 +150,6 @@ class FloatImplementation(Implementation):
     def host_programs(self) -> tuple[MappingClaim, ...]:
         """As of :class:`Implementation`."""
         return tuple(step.claim for step in self.sequence.steps if step.claim in self.conversions)
-
-    def laid_out(self, number: int) -> Mapping[str, tuple[tuple[int, ...], int]]:
-        """As of :class:`Implementation`."""
-        if not self.conversions:
-            return {}
-        bound = self._call_steps[number].tensors
-        names = {self._host_tensor(name): name for name in (*self.operands, RESULT)}
-        return {
-            own: (self.sequence.tensors[tensor].shape, self._code_exponent(names[own])) for own, tensor in bound.items()
-        }
 
     @property
     def _call_steps(self) -> list[Step]:
