@@ -321,8 +321,8 @@ def rows_are_cleared_before_they_are_taken_but_the_first(right: bool) -> TensorM
 
 
 @asks("whether a cell is read first", "toy: cells")
-def rows_are_all_cleared_when_eight_were_taken(right: bool) -> TensorMapping:
-    return taken(lambda s: s["n"] + 8, lambda t, y, s: t == 7, 8 if right else 255)
+def rows_are_all_cleared_when_eighty_were_taken(right: bool) -> TensorMapping:
+    return taken(lambda s: s["n"] + 80, lambda t, y, s: t == 79, 80 if right else 255)
 
 
 def narrow_product(i: Expr, s: States, right: bool) -> Expr:
