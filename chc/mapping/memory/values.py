@@ -92,6 +92,10 @@ class FoldUse:
             at = {**at, counter: resize(at[counter], 32) + resize(self.part[0], 32)}
         return {**at, **self.fold.at(at[counter])}
 
+    def iteration(self, at: Iteration) -> Iteration:
+        """All counters where the fold's begin at 0: its own and those around it, for terms that speak of the fold."""
+        return {**self.at, **self.shifted(at)}
+
     def has(self, at: Iteration) -> Expr:
         """Whether an iteration is one of the fold's own."""
         begins = self.longer or ()
@@ -480,7 +484,7 @@ class Values:
             self._use(block)
             return block.symbols
         if use.cycle is not None:
-            return (self._turn(context, use.cycle, {**use.at, **use.shifted(at)}, *registers),)
+            return (self._turn(context, use.cycle, use.iteration(at), *registers),)
         carried = dict(zip(use.fold.registers, registers, strict=True))
         return tuple(self.in_step(use, context, t, at, carried) for t in use.fold.step)
 
@@ -488,5 +492,5 @@ class Values:
         """A part of a fold's step at one iteration; ``carried`` gives what its registers hold, where it has them."""
         own = use.fold.counters  # a fold in memory has loops of the write itself, or counts their iterations
         inner = (*use.inner, *(loop for loop in use.fold.loops if loop[0] not in own))
-        everywhere = {**use.at, **use.shifted(at)}
+        everywhere = use.iteration(at)
         return self.term(context, use.fold.here, everywhere, inner, term, {**use.carried, **carried})

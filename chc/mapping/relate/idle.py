@@ -65,7 +65,7 @@ def taken(side: Values, use: FoldUse, lengths: Sequence[Expr], context: Context,
         return use
     names = {c: fresh(f"any.{plain(c.name)}", c.sort) for c, _ in use.loops}
     inside = context.inside(tuple((names[c], e) for c, e in use.loops), f"{label}, all iterations")
-    condition = substitute(idle.condition, {**narrow(use.at), **names})
+    condition = substitute(idle.condition, narrow(use.iteration(names)))
     selected: list[tuple[Expr, Expr]] = []
     for (counter, extent), length, differs in zip(use.loops, lengths, longer, strict=True):
         for begin in _beginnings(use, lengths, context) if differs else []:
@@ -132,7 +132,7 @@ def _beginnings(use: FoldUse, lengths: Sequence[Expr], context: Context) -> Iter
     yield const(0, 32)
     yield from (resize(e, 32) - resize(n, 32) for (_, e), n in zip(use.loops, lengths, strict=True))
     conditions = postorder([n.args[0] for n in postorder(use.fold.step) if n.op == "ite"])
-    start = {**narrow(use.at), **{c: const(0, c.width) for c, _ in use.fold.loops}}
+    start = narrow(use.iteration({c: const(0, c.width) for c, _ in use.fold.loops}))
     turns = []
     for left, right in (n.args for n in conditions if n.op in ("bvult", "bvule")):
         one, other = (resize(substitute(t, start), 32) for t in (left, right))

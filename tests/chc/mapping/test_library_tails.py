@@ -5,18 +5,20 @@ A block ends at the smaller one of its length and what is left, or a condition l
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
 import pytest
 
 from chc.mapping.prove import prove
-from ila_lang import Expr, bv, const, ite, true, var
+from ila_lang import Expr, Kernel, bv, const, ite, true, var
 from ila_lang.mapping import Reduction, TensorMapping
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
+from tests.chc.mapping import toy
 from tests.chc.mapping.library_gemm import Host, K, M, N, Patterns, claim, device, differs, noted
+from tests.chc.mapping.test_flow import flow
 from tests.chc.mapping.test_library_sums import saturating
 
 ZERO, BLOCK = const(0, 32), const(4, 32)
@@ -272,3 +274,33 @@ def test_coordinates_may_lie_beyond_the_edge(fault: str) -> None:
     )
     verdict = prove(mapping, discharger=Discharger(timeout=5.0), horn_timeout=3.0)
     assert (verdict.status is Status.PROVED) is (fault == ""), verdict.reason
+
+
+@pytest.mark.parametrize("length", ["all but the last", "half", "one", "all but two"])
+def test_iterations_of_numbered_loops_are_left_out_where_they_do_nothing(length: str) -> None:
+    """A mask speaks of the counters of each iteration, not of the last one."""
+
+    def masked(kernel: Kernel, spaces: Mapping[str, Expr]) -> None:
+        n, m = spaces["n"], spaces["m"]
+        with kernel.loop("ci", n) as i, kernel.loop("cj", m) as j:
+            kernel.store(spaces["dst"], i * m + j, const(0, 8))
+        rows, columns = kernel.loop("i", n), kernel.loop("j", m)
+        with rows as i, columns as j, kernel.loop("b", blocks(m)) as b, kernel.loop("x", left(b, m)) as x:
+            k = (b << 2) + x
+            old = kernel.load("old", spaces["dst"], i * m + j)
+            weight = kernel.load("w", spaces["src"], i * m + k)
+            kernel.store(spaces["dst"], i * m + j, old + ite(k + 1 == m, const(0, 8), weight))
+
+    def shorter(kernel: Kernel, spaces: Mapping[str, Expr]) -> None:
+        n, m = spaces["n"], spaces["m"]
+        lengths = {"all but the last": m - 1, "half": m >> 1, "one": const(1, 32), "all but two": m - 2}
+        with kernel.loop("i", n) as i, kernel.loop("j", m) as j:
+            total = kernel.let("total", const(0, 8))
+            with kernel.loop("x", lengths[length]) as x:
+                kernel.assign(total, total + kernel.load("w", spaces["src"], i * m + x))
+            kernel.store(spaces["dst"], i * m + j, total)
+
+    sizes = tuple((f"2 <= {s}", const(2, 16) <= s) for s in (toy.N, toy.M))
+    mapping = flow(toy.mapping(masked, shorter, domain=(*toy.DOMAIN, *sizes)))
+    verdict = prove(mapping, discharger=Discharger(timeout=5.0), horn_timeout=3.0)
+    assert (verdict.status is Status.PROVED) is (length == "all but the last"), verdict.reason
