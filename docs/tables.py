@@ -145,6 +145,7 @@ ABOUT: Mapping[str, str] = {
     "means": "means and sums as products and as reductions of rows",
     "normalisation": "layer normalisation of matrices, and as graphs write it",
     "splitting": "operators in parts",
+    "boxes": "boxes of results, of boxes of operands",
 }
 """What the modules of rules on tensors are about."""
 

@@ -71,6 +71,13 @@ class ConversionClaim(MappingClaim):
         assert isinstance(sort, MemSort)
         return sort.data_width
 
+    def moved(self, sizes: Mapping[str, int]) -> tuple[Box, tuple[int, ...]]:
+        """The box of x that is converted, and its place in y; what is written beside it is 0."""
+        axes = list(zip(*(self.of(kind, sizes) for kind in ("X", "first", "before", "count", "place")), strict=True))
+        read = [(max(f - z, 0), min(f - z + n, x)) for x, f, z, n, _ in axes]
+        box = Box(tuple(first for first, _ in read), tuple(max(span) for span in read))
+        return box, tuple(p + max(z - f, 0) for _, f, z, _, p in axes)
+
     def box(self, sizes: Mapping[str, int]) -> Box:
         """What is written."""
         place, count = self.of("place", sizes), self.of("count", sizes)

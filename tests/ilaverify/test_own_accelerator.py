@@ -29,7 +29,8 @@ from rewrites.compiler.offload.takers import as_product
 from rewrites.egraph.pattern import operator
 from rewrites.mappings.vta.claims import GEMM
 from rewrites.targets.target import Target
-from rewrites.targets.vta.code import RULES, Dense
+from rewrites.rules.tensor.boxes import PRODUCT_IN_BOXES
+from rewrites.targets.vta.code import Dense
 
 LEAST_OUTPUTS = Choice("least_outputs", "least-outputs", (1, 16), "outputs from which on products go to toy")
 
@@ -40,7 +41,7 @@ def product(b, of, a):
 
 PRODUCT = AcceleratorOperator(
     "toy.product", "x w^T.", range(2, 3), expand=product, mappings=(GEMM,), code=Dense,
-    bounds={GEMM: (machines.DENSE,)}, splits=RULES,
+    bounds={GEMM: (machines.DENSE,)}, splits=(PRODUCT_IN_BOXES,),
 )
 RULE = AcceleratorRule(
     "product on toy",

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate
 from math import prod
+from operator import mul
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -232,15 +234,14 @@ class Joint:
     def misplaced(self, parameters: Mapping[str, int], laid: Mapping[str, tuple[tuple[int, ...], int]]) -> str:
         """Why what the host puts into tensors of a program at these sizes is not what is said; empty where it is.
 
-        ``laid`` has extents, a tensor of one axis being a column, and the exponents of numbers.
+        ``laid`` has extents, of which several axes may be one, and the exponents of numbers.
         """
         sizes = self.sizes(parameters)
         exponents = {self._partner(name): valued(index(value), sizes) for name, value in self.exponents.items()}
         for name, (extents, exponent) in laid.items():
-            expected = shape_at(self.tensors[name], sizes) if name in self.tensors else None
-            matrix = (*expected, 1) if expected is not None and len(expected) == 1 else expected
-            if matrix not in (None, extents):
-                return f"{name} must be a tensor {matrix}, not {extents}"
+            expected = shape_at(self.tensors[name], sizes) if name in self.tensors else extents
+            if not is_view(extents, expected):
+                return f"{name} must be a tensor {expected}, not {extents}"
             if exponents.get(self._partner(name), exponent) != exponent:
                 return f"{name} must have codes of the bias {exponents[self._partner(name)]}, not {exponent}"
         return ""
@@ -299,6 +300,16 @@ class Joint:
                     factor = next((c for monomial, c in extent.terms if monomial == (name,)), 1)
                     solution[name] = number // factor
         return solution
+
+
+def is_view(extents: Sequence[int], of: Sequence[int]) -> bool:
+    """Whether rows, rows of rows and so on of a row-major tensor are some of those of one with extents ``of``.
+
+    >>> is_view((8, 81), (1, 8, 9, 9)), is_view((9, 72), (1, 8, 9, 9)), is_view((5, 1), (5,)), is_view((5,), (4,))
+    (True, False, True, False)
+    """
+    rows, others = ({1, *accumulate(reversed(axes), mul)} for axes in (extents, of))
+    return prod(extents) == prod(of) and rows <= others
 
 
 def stack(*parts: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from math import prod
 from typing import Any, ClassVar
 
@@ -20,10 +20,11 @@ from ila_lang.mapping import SizeError
 from ir_semantics.graph import Node, TensorType
 from ir_semantics.graph.types import Array
 from rewrites.mappings.claim import MappingClaim
-from rewrites.mappings.conversions import SOURCE, TARGET, ConversionClaim, axis_sizes
-from rewrites.mappings.sequence import HostTensor, ProgramSequence, Step
+from rewrites.mappings.conversions import SOURCE, TARGET, Box, ConversionClaim, axis_sizes
+from rewrites.mappings.sequence import HostTensor, ProgramSequence, SequenceError, Step
 
 from .interface import Call, CannotOffload, Implementation, Options, Part, Quantisation, Reals, Tensors
+from .parts import viewed
 from .programs import Devices
 
 Words = NDArray[Any]
@@ -57,7 +58,10 @@ class FloatImplementation(Implementation):
         self._fixed_words: dict[str, Words] = {}
         try:
             self.sequence = self._sequence()
-        except SizeError as error:
+            if self.conversions:
+                for call in range(len(self.calls)):
+                    self._require_boxes(call)
+        except (SizeError, SequenceError) as error:
             raise CannotOffload(str(error)) from error
 
     def bind(self, constants: Mapping[int, Array]) -> None:
@@ -151,10 +155,78 @@ class FloatImplementation(Implementation):
         """As of :class:`Implementation`."""
         return tuple(step.claim for step in self.sequence.steps if step.claim in self.conversions)
 
-    @property
+    @cached_property
     def _call_steps(self) -> list[Step]:
         """The steps of calls, in their order."""
         return [step for step in self.sequence.steps if step.claim not in self.conversions]
+
+    def laid_out(self, number: int) -> Mapping[str, tuple[tuple[int, ...], int]]:
+        """As of :class:`Implementation`."""
+        if not self.conversions:
+            return {}
+        bound = self._call_steps[number].tensors
+        names = {self._host_tensor(name): name for name in (*self.operands, RESULT)}
+        return {own: (self.sequence.tensors[bound[own]].shape, self._code_bias(name)) for own, name in names.items()}
+
+    def _code_bias(self, name: str) -> int:
+        """The exponent of codes that are not scaled; 0 where they have none."""
+        return 0
+
+    # -- which boxes they are --------------------------------------------------------------------------------
+
+    def _boxes(self, call: Call) -> dict[str, Part]:
+        """The box of the result, ``y``, that a call computes, and those of operands that a proved rule has for it.
+
+        By default all of everything: nothing is cut.
+        """
+        whole = {name: tuple((0, extent) for extent in self._type(name).shape) for name in self.operands}
+        return {**whole, RESULT: tuple((0, end) for _, end in call.parts[RESULT])}
+
+    @cached_property
+    def _converting(self) -> dict[str, list[Step]]:
+        """The conversions to or from each tensor of codes."""
+        found: dict[str, list[Step]] = {}
+        for step in self.sequence.steps:
+            if step.claim in self.conversions:
+                found.setdefault(step.inputs[0] if step.output == RESULT else step.output, []).append(step)
+        return found
+
+    def _require_boxes(self, number: int) -> None:
+        """Raises SequenceError unless the sequence takes the boxes of operands of which a call computes its own."""
+        call, step, what = self.calls[number], self._call_steps[number], f"call {number} of {self.node.operator}"
+        boxes = self._boxes(call)
+        computed, kept, extents = boxes[RESULT], call.parts[RESULT], self.sequence.tensors[step.output].shape
+        spans = self._viewed(RESULT, computed)
+        if tuple(end - first for first, end in spans) != extents:
+            raise SequenceError(f"{what} must compute the box {spans} of its result; its program computes {extents}")
+        if any(first != start or end > last for (first, end), (start, last) in zip(kept, computed, strict=True)):
+            raise SequenceError(f"{what} must keep the beginning of {computed}, which it computes, not {kept}")
+        for name, box in {**boxes, RESULT: kept}.items():
+            whole = self._type(name).shape
+            inside = tuple((first, max(min(end, of), first)) for (first, end), of in zip(box, whole, strict=True))
+            required, codes = self._viewed(name, inside), step.tensors[self._host_tensor(name)]
+            found = [self._of_conversion(each) for each in self._converting.get(codes, [])]
+            if found != [(name, required, True)]:
+                shown = " and ".join(f"{box} of {of}{'' if fits else ', elsewhere'}" for of, box, fits in found)
+                raise SequenceError(
+                    f"{name} of {what} must be the box {required} of {name} {self._matrix(name)}, at the beginning of "
+                    f"its codes; it is {shown or 'nothing'}"
+                )
+
+    def _viewed(self, name: str, box: Part) -> Part:
+        try:
+            return viewed(box, self._type(name).shape, self._matrix(name))
+        except ValueError as error:
+            raise SequenceError(f"{name} of {self.node.operator}: {error}") from error
+
+    def _of_conversion(self, step: Step) -> tuple[str, Part, bool]:
+        """The box of an operand, or of the result, that a step converts, and whether that begins the codes."""
+        assert isinstance(step.claim, ConversionClaim)
+        (read, place), written = step.claim.moved(step.sizes), step.claim.box(step.sizes)
+        if step.output != RESULT:
+            return step.inputs[0], tuple(zip(*read, strict=True)), not any(place)
+        extents = tuple(end - first for first, end in zip(*written, strict=True))
+        return RESULT, tuple(zip(*written, strict=True)), read == Box((0,) * len(extents), extents)
 
     def _rounding_sizes(self, name: str, part: Part) -> list[dict[str, int]]:
         rows, columns = self._extents(name, part)

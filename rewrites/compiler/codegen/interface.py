@@ -272,7 +272,7 @@ class Implementation(ABC):
     def laid_out(self, number: int) -> Mapping[str, tuple[tuple[int, ...], int]]:
         """What the host's proved programs put into host tensors of a call: extents, and the exponent of the numbers.
 
-        A tensor of one axis is a column.
+        Several axes may be one.
         """
         return {}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -49,6 +49,30 @@ def equal_parts(count: int, most: int) -> list[tuple[int, int]]:
     number = -(-count // most)
     size = -(-count // number)
     return [(first, first + size) for first in range(0, count, size)]
+
+
+def viewed(box: Part, shape: Sequence[int], matrix: Sequence[int]) -> Part:
+    """A box of a tensor as one of a view of it, each of whose axes is some axes of the tensor, one after the other.
+
+    Raises ValueError where the view has other axes, or the elements of the box are no box of it.
+
+    >>> viewed(((1, 2), (0, 3), (4, 6), (0, 9)), (2, 3, 8, 9), (6, 72))
+    ((3, 6), (36, 54))
+    """
+    axes, spans = list(zip(box, shape, strict=True)), []
+    for extent in matrix:
+        start, count, whole = 0, 1, 1
+        while axes and (whole < extent or axes[0][1] == 1):
+            (first, end), of = axes.pop(0)
+            if count > 1 and (first, end) != (0, of):
+                raise ValueError(f"the box {box} of {tuple(shape)} must be one of {tuple(matrix)}")
+            start, count, whole = start * of + first, count * (end - first), whole * of
+        if whole != extent:
+            break
+        spans.append((start, start + count))
+    if axes or len(spans) < len(matrix):
+        raise ValueError(f"{tuple(matrix)} must be a view of {tuple(shape)}")
+    return tuple(spans)
 
 
 def padded(values: Reals, *part: tuple[int, int]) -> Reals:

@@ -40,6 +40,11 @@ class PackingClaim(ConversionClaim):
             return sizes["first"] + sizes["k"], channels, taps
         return sizes["k"], -(-channels // LANES), taps, LANES
 
+    def moved(self, sizes: Mapping[str, int]) -> tuple[Box, tuple[int, ...]]:
+        """Whole filters, and the beginning of y."""
+        end = self.of("X", sizes)
+        return Box((sizes["first"], *(0 for _ in end[1:])), end), self.box(sizes).first
+
     def box(self, sizes: Mapping[str, int]) -> Box:
         """All of y."""
         whole = self.of("Y", sizes)

@@ -8,6 +8,7 @@ from chc.tensor_rules.rule import TensorRule
 from rewrites.rules.rule_set import RuleSet
 
 from . import (
+    boxes,
     convolution,
     groups,
     hardware,
@@ -21,7 +22,20 @@ from . import (
     windows,
 )
 
-MODULES = (pooling, convolution, groups, products, layout, hardware, matching, windows, means, normalisation, splitting)
+MODULES = (
+    pooling,
+    convolution,
+    groups,
+    products,
+    layout,
+    hardware,
+    matching,
+    windows,
+    means,
+    normalisation,
+    splitting,
+    boxes,
+)
 """The modules that define rules."""
 
 RULES: tuple[TensorRule, ...] = tuple(rule for module in MODULES for rule in module.RULES)

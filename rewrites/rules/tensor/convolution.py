@@ -94,18 +94,6 @@ STRIDED_PIXELS = TensorRule(
     conv(IMAGE, POINT, strides=[S, T]),
     conv(slice_(IMAGE, [0] * 4, [N, C, H, W], [1, 1, S, T]), POINT),
 )
-OUTPUTS_IN_PARTS = TensorRule(
-    "outputs of a convolution in two parts",
-    conv_2d(IMAGE, KERNEL),
-    concat(1, conv_2d(IMAGE, first(KERNEL, Q)), conv_2d(IMAGE, rest(KERNEL, Q))),
-    le(Q, OUT),
-)
-BATCHES_IN_PARTS = TensorRule(
-    "batches of a convolution in two parts",
-    conv_2d(IMAGE, KERNEL),
-    concat(0, conv_2d(first(IMAGE, Q), KERNEL), conv_2d(rest(IMAGE, Q), KERNEL)),
-    le(Q, N),
-)
 
 _WRONG = [
     wrong_over_reals(
@@ -265,8 +253,6 @@ _VALID = [
         add(conv_2d(first(IMAGE, Q, 1), first(KERNEL, Q, 1)), conv_2d(rest(IMAGE, Q, 1), rest(KERNEL, Q, 1))),
         le(Q, C),
     ),
-    OUTPUTS_IN_PARTS,
-    BATCHES_IN_PARTS,
     over_reals(
         "batch normalisation into a convolution",
         normalised(conv_2d(IMAGE, KERNEL), input_("b", OUT)),

@@ -46,7 +46,7 @@ from rewrites.compiler.codegen.operators import AcceleratorOperator, require_fit
 from rewrites.mappings.claim import MappingClaim
 from rewrites.mappings.flexasr import claims
 from rewrites.mappings.flexasr.operations import GATES as IN_CORE
-from rewrites.rules.tensor.splitting import ACTIVATION_OF_PARTS, ACTIVATION_OF_SOME, DENSE_WITH_ZEROS
+from rewrites.rules.tensor.boxes import DENSE_IN_BOXES
 
 from .code import linear, pools
 from .code.recurrent import LstmFrom, Recurrent, RecurrentFrom
@@ -213,7 +213,7 @@ LINEAR: Final = AcceleratorOperator(
     selected=_by_activation,
     code=linear.Linear,
     bounds={claims.LINEAR[a]: (bounds.LINEAR[a],) for a in ACTIVATIONS},
-    splits=(*linear.RULES, DENSE_WITH_ZEROS, *ACTIVATION_OF_PARTS.values(), *ACTIVATION_OF_SOME.values()),
+    splits=tuple(DENSE_IN_BOXES.values()),
     joints=tuple(
         Joint(
             mapping,

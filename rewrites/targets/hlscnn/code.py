@@ -44,8 +44,7 @@ from rewrites.compiler.codegen.parts import require_elements
 from rewrites.mappings.conversions import ConversionClaim
 from rewrites.mappings.hlscnn.claims import CONVOLUTIONS, PACK, READ, ROUND
 from rewrites.mappings.programs import program_of
-from rewrites.rules.tensor.convolution import BATCHES_IN_PARTS, OUTPUTS_IN_PARTS
-from rewrites.rules.tensor.splitting import CONVOLUTION_ROWS
+from rewrites.rules.tensor.boxes import CONVOLUTION_IN_BOXES, convolution_boxes
 
 from .tiling import Shape, Tiling, tile
 
@@ -53,8 +52,6 @@ WEIGHT_BITS: Final = Choice("weight_bits", "weights", (8, 16), "bits of HLSCNN's
 _X, _Y = activation_format(), result_format()
 PACKED_BITS: Final = 8
 """Weights of so many bits go to the accelerator packed, and activations of whole blocks of channels."""
-RULES: Final = {"images": BATCHES_IN_PARTS, "filters": OUTPUTS_IN_PARTS, "rows": CONVOLUTION_ROWS}
-"""Why a convolution may be computed in parts."""
 
 
 class Convolution(FloatImplementation):
@@ -93,23 +90,25 @@ class Convolution(FloatImplementation):
         images, (rows, columns) = self.types[0].shape[0], shape.outputs
         bands = [(first, min(first + tiling.rows, rows)) for first in range(0, rows, tiling.rows)]
         groups = [(first, min(first + tiling.group, shape.filters)) for first in range(0, shape.filters, tiling.group)]
-        used = {"images": images > 1, "filters": len(groups) > 1, "rows": len(bands) > 1}
-        rules = tuple(RULES[name] for name, several in used.items() if several)
-        (kh, kw), channels = shape.kernel, (0, shape.channels + (-shape.channels % LANES if bits == PACKED_BITS else 0))
         calls = []
         for image in range(images):
             for first, last in bands:
-                top, height = first * shape.stride[0], shape.input_rows(last - first)
                 for start, end in groups:
+                    result = (image, image + 1), (start, end), (first, last), (0, columns)
                     sizes = shape.sizes(end - start, last - first)
-                    one = (image, image + 1)
-                    parts = {
-                        "x": (one, channels, (top, top + height), (0, shape.columns)),
-                        "w": ((start, end), channels, (0, kh), (0, kw)),
-                        "y": (one, (start, end), (first, last), (0, columns)),
-                    }
-                    calls.append(Call(CONVOLUTIONS[bits], sizes, parts, rules))
+                    parts = {**self._operand_boxes(result), RESULT: result}
+                    calls.append(Call(CONVOLUTIONS[bits], sizes, parts, (CONVOLUTION_IN_BOXES,)))
         return calls
+
+    def _operand_boxes(self, result: Part) -> dict[str, Part]:
+        """With weights of 8 bits there are zeros behind the channels."""
+        (_, channels, _, columns), (_, _, *kernel) = self.types[0].shape, self.types[1].shape
+        filled = channels + (-channels % LANES if self.quantisation["weight_bits"] == PACKED_BITS else 0)
+        whole = (0, filled), (0, kernel[0]), (0, kernel[1]), (0, columns)
+        return convolution_boxes(result[:3], _strides(self.node)[0], whole)
+
+    def _boxes(self, call: Call) -> dict[str, Part]:
+        return {**self._operand_boxes(call.parts[RESULT]), RESULT: call.parts[RESULT]}
 
     # -- number formats ----------------------------------------------------------------------------
 

@@ -20,8 +20,9 @@ from rewrites.compiler.codegen.interface import Options
 from rewrites.compiler.codegen.operators import AcceleratorOperator, require_fit, shapes_of
 from rewrites.mappings.claim import MappingClaim
 from rewrites.mappings.hlscnn.claims import CONVOLUTIONS
+from rewrites.rules.tensor.boxes import CONVOLUTION_IN_BOXES
 
-from .code import RULES, WEIGHT_BITS, Convolution
+from .code import WEIGHT_BITS, Convolution
 
 
 def _conv2d(b: Assembly, of: Sequence[int], a: Attributes) -> int:
@@ -74,5 +75,5 @@ CONV2D: Final = AcceleratorOperator(
         for bits, m in CONVOLUTIONS.items()
     ),
     bounds={m: (bounds.CONVOLUTIONS[bits],) for bits, m in CONVOLUTIONS.items()},
-    splits=tuple(RULES.values()),
+    splits=(CONVOLUTION_IN_BOXES,),
 )

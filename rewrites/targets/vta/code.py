@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
-from typing import ClassVar, Final
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,12 +26,12 @@ from rewrites.claims.theorems import applied
 from rewrites.compiler.codegen.bounding import bounds_of, linear_change
 from rewrites.compiler.codegen.floats import RESULT, FloatImplementation, Words
 from rewrites.compiler.codegen.formats import check_scale, greatest, power_above, range_of, rounded_up, unscale
-from rewrites.compiler.codegen.interface import Bounds, Call, CannotOffload, Executed, Options, Ranges, Reals
+from rewrites.compiler.codegen.interface import Bounds, Call, CannotOffload, Executed, Options, Part, Ranges, Reals
 from rewrites.compiler.codegen.parts import equal_parts, require_elements
 from rewrites.mappings.conversions import ConversionClaim
 from rewrites.mappings.vta.claims import GEMM, READ, ROUND
 from rewrites.mappings.vta.gemm import ROOM
-from rewrites.rules.tensor.splitting import PRODUCT_COLUMNS, PRODUCT_ROWS
+from rewrites.rules.tensor.boxes import PRODUCT_IN_BOXES, dense_boxes
 
 LANES = 16
 LARGEST = 127
@@ -39,8 +39,6 @@ MOST_SHIFT = 15
 MOST_VECTORS = (1 << 31) // (LARGEST * LARGEST * LANES + LANES) - 1
 """Vectors of 16 inputs of which sums of products, and the rounding bias, stay below 2^31 in magnitude."""
 _TRIED = 64
-RULES: Final = (PRODUCT_ROWS, PRODUCT_COLUMNS)
-"""Why a product may be computed in parts of its rows, and of its outputs."""
 
 
 @dataclass(frozen=True)
@@ -87,19 +85,21 @@ class Dense(FloatImplementation):
         scale_x, scale_w = self.quantisation["scale_x"], self.quantisation["scale_w"]
         for scale, what in ((scale_x, "x"), (scale_w, "w"), (self._scale, "the result")):
             check_scale(scale, what)
-        several = [len({rows for _, rows, _ in split}) > 1, len({outputs for *_, outputs in split}) > 1]
-        rules = tuple(rule for rule, used in zip(RULES, several, strict=True) if used)
         calls = []
         for blocks, row_part, output_part in split:
             m, n, kk = blocks.padded
             sizes = {"m": m, "n": n, "kk": kk}
             sizes |= {f"block_{axis}": size for axis, size in zip("mnk", blocks.block, strict=True)}
             sizes |= {f"blocks_{axis}": count for axis, count in zip("mnk", blocks.counts, strict=True)}
-            row, output, inputs = row_part[0], output_part[0], (0, kk * LANES)
-            parts = {"x": ((row, row + m), inputs), "w": ((output, output + n * LANES), inputs)}
-            parts["y"] = (row_part, output_part)  # blocks may compute what is another part's
-            calls.append(Call(GEMM, {**sizes, "shift": self.quantisation["shift"]}, parts, rules))
+            boxes = _boxes(sizes, row_part[0], output_part[0])
+            # blocks may compute what is another part's
+            parts = {**boxes, RESULT: (row_part, output_part)}
+            calls.append(Call(GEMM, {**sizes, "shift": self.quantisation["shift"]}, parts, (PRODUCT_IN_BOXES,)))
         return calls
+
+    def _boxes(self, call: Call) -> dict[str, Part]:
+        (row, _), (output, _) = call.parts[RESULT]
+        return _boxes(call.sizes, row, output)
 
     # -- number formats ----------------------------------------------------------------------------
 
@@ -191,6 +191,13 @@ class Dense(FloatImplementation):
         """Half a unit, and the distance to the largest byte."""
         scale = self.quantisation[f"scale_{name}"]
         return math.ldexp(0.5 + max(math.ldexp(magnitude, -scale) - LARGEST, 0.0), scale)
+
+
+def _boxes(sizes: Mapping[str, int], row: int, output: int) -> dict[str, Part]:
+    """What a program computes from a row and an output on, and of which boxes of operands."""
+    rows, outputs = (row, row + sizes["m"]), (output, output + sizes["n"] * LANES)
+    boxes = dense_boxes(rows, outputs, (0, sizes["kk"] * LANES))
+    return {"x": boxes["x"], "w": boxes["w"], RESULT: (rows, outputs)}
 
 
 def _byte_scale(magnitude: float) -> int:

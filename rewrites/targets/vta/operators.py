@@ -17,8 +17,9 @@ from rewrites.claims.theorems import machines as bounds
 from rewrites.compiler.codegen.operators import AcceleratorOperator, require_fit, shapes_of
 from rewrites.mappings.vta import claims
 from rewrites.mappings.vta.dense import requantise
+from rewrites.rules.tensor.boxes import PRODUCT_IN_BOXES
 
-from .code import RULES, Dense
+from .code import Dense
 
 
 def _dense(b: Assembly, of: Sequence[int], a: Attributes) -> int:
@@ -40,7 +41,7 @@ DENSE: Final = AcceleratorOperator(
     mappings=(claims.GEMM, claims.DENSE),
     code=Dense,
     bounds={claims.GEMM: (bounds.DENSE,)},
-    splits=RULES,
+    splits=(PRODUCT_IN_BOXES,),
     joints=tuple(
         Joint(mapping, (X, W), TENSORS, readings={requantise: ("+", ANY, ANY)})
         for mapping in (claims.GEMM, claims.DENSE)

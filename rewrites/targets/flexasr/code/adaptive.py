@@ -11,7 +11,7 @@ import numpy as np
 
 from accel_models.flexasr.floats import EXPONENT_AT_0
 from accel_models.flexasr.quantise import BIASES, Quantised, largest, quantise, smallest
-from rewrites.compiler.codegen.floats import RESULT, FloatImplementation
+from rewrites.compiler.codegen.floats import FloatImplementation
 from rewrites.compiler.codegen.formats import power_above, unscale
 from rewrites.compiler.codegen.interface import Options, Reals
 from rewrites.mappings.conversions import ConversionClaim
@@ -37,14 +37,6 @@ class AdaptiveFloats(FloatImplementation):
         """What the format is to the host's programs (:mod:`accel_models.flexasr.floats`)."""
         bias, scale = self._format(name)
         return EXPONENT_AT_0 + bias + scale
-
-    def laid_out(self, number: int) -> Mapping[str, tuple[tuple[int, ...], int]]:
-        """As of :class:`~rewrites.compiler.codegen.interface.Implementation`; exponents are biases."""
-        if not self.conversions:
-            return {}
-        bound = self._call_steps[number].tensors
-        names = {self._host_tensor(name): name for name in (*self.operands, RESULT)}
-        return {own: (self.sequence.tensors[bound[own]].shape, self._code_bias(name)) for own, name in names.items()}
 
     def _code_bias(self, name: str) -> int:
         """The AdaptivFloat bias of the codes that the host rounds to, or reads, where they are not scaled."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from accel_models.flexasr.layout import LANES
 from accel_models.flexasr.quantise import BIASES, largest
@@ -21,16 +21,10 @@ from rewrites.claims.theorems import applied
 from rewrites.claims.theorems.flexasr import LINEAR as LAYERS
 from rewrites.compiler.codegen.bounding import bounds_of, linear_change, row_sum
 from rewrites.compiler.codegen.formats import check_scale, greatest, range_of
-from rewrites.compiler.codegen.interface import Bounds, Call, CannotOffload, Executed, Options, Ranges, Reals
+from rewrites.compiler.codegen.interface import Bounds, Call, CannotOffload, Executed, Options, Part, Ranges, Reals
 from rewrites.compiler.codegen.parts import equal_parts, fits, most_that_fit, require_elements
 from rewrites.mappings.flexasr.claims import LINEAR
-from rewrites.rules.tensor.splitting import (
-    ACTIVATION_OF_PARTS,
-    ACTIVATION_OF_SOME,
-    DENSE_OUTPUTS,
-    DENSE_ROWS,
-    DENSE_WITH_ZEROS,
-)
+from rewrites.rules.tensor.boxes import DENSE_IN_BOXES, dense_boxes
 
 from .adaptive import AdaptiveFloats, adaptive_bias, adaptive_scale, count_beyond
 
@@ -76,19 +70,13 @@ class Linear(AdaptiveFloats):
             check_scale(scale, what)
         if x + w and activation not in ("none", "relu"):
             raise CannotOffload(f"the scales of x and w must cancel out in front of {activation}, not give 2^{x + w}")
-        several = [len({rows for rows, _ in split}) > 1, len({outputs for _, outputs in split}) > 1]
-        rules = tuple(rule for rule, used in zip(RULES, several, strict=True) if used)
-        if rules and activation != "none":
-            rules += (ACTIVATION_OF_PARTS[activation],)
-        rules += (DENSE_WITH_ZEROS, *([ACTIVATION_OF_SOME[activation]] if activation != "none" else []))
         biases = {bias: self.quantisation[bias] for bias in ("bias_w", "bias_b", "bias_x", "bias_y")}
         claim, features = LINEAR[activation], -(-self.types[0].shape[1] // LANES) * LANES
-        inputs = (0, features)
         calls = []
         for rows, outputs in split:
             sizes = claim.mapping.sizes_for((rows[1] - rows[0], features, outputs[1] - outputs[0]))
-            parts = {"x": (rows, inputs), "w": (outputs, inputs), "b": (outputs,), "y": (rows, outputs)}
-            calls.append(Call(claim, {**sizes, **biases}, parts, rules))
+            parts = {**dense_boxes(rows, outputs, (0, features)), "y": (rows, outputs)}
+            calls.append(Call(claim, {**sizes, **biases}, parts, (DENSE_IN_BOXES[activation],)))
         return calls
 
     # -- number formats ----------------------------------------------------------------------------
@@ -144,6 +132,10 @@ class Linear(AdaptiveFloats):
 
     # -- execution ---------------------------------------------------------------------------------
 
+    def _boxes(self, call: Call) -> dict[str, Part]:
+        rows, outputs = result = call.parts["y"]
+        return {**dense_boxes(rows, outputs, (0, call.sizes["ni"] * LANES)), "y": result}
+
     def cut(self, executed: Executed, exact: Reals) -> int:
         """Results beyond their format.
 
@@ -177,7 +169,3 @@ class Linear(AdaptiveFloats):
             **{f"b_{name}": self.quantisation[f"bias_{name}"] for name in "wxy"},
         }
         return bounds_of(LAYERS[str(self.node.attribute("activation"))].bound(symbols), math.inf, total)
-
-
-RULES: Final = (DENSE_ROWS, DENSE_OUTPUTS)
-"""Why a dense layer may be computed in parts of its rows, and of its outputs.  Every part is filled with zeros."""

@@ -137,6 +137,10 @@ class Recurrent(AdaptiveFloats):
         order = GATES[_kind(self.node)]
         return [Piece(j * hidden, (j + 1) * hidden, place * wide, wide) for place, j in enumerate(order)]
 
+    def _boxes(self, call: Call) -> dict[str, Part]:
+        """But for weights and biases: of these rows of each gate lie apart."""
+        return {name: box for name, box in super()._boxes(call).items() if name not in ("w", "u", "b", "d")}
+
     def cut(self, executed: Executed, exact: Reals) -> int:
         """Hidden states beyond their format, or with a cell state (of an LSTM) beyond it."""
         states = _exact(_kind(self.node), [executed.quantised[name] for name in self.operands])

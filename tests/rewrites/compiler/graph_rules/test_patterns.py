@@ -74,23 +74,21 @@ def patterned() -> dict[str, tuple[TensorRule, Pattern, Pattern]]:
 
 PATTERNS = patterned()
 CUTS = {
+    "a box of a dense layer",
+    "a box of a product of matrices",
+    "a box of relu of a dense layer",
+    "a box of the hyperbolic tangent of a dense layer",
+    "a box of the logistic function of a dense layer",
     "average pooling of whole images as their means, converse",
-    "batches of a convolution in two parts",
     "batches of matmul in two parts",
     "blocks of k elements of the inner axis",
     "channels of a convolution in two parts",
-    "columns of matmul in two parts",
     "convolution as windows times filters",
     "convolution with bias as windows times filters with bias",
     "groups of a convolution in two parts",
     "matmul in two blocks of the inner axis",
     "matmul with zeros beyond the inner axis",
     "means of rows in two parts",
-    "outputs of a convolution in two parts",
-    "outputs of a dense layer in two parts",
-    "rows of a convolution with a stride in two parts",
-    "rows of a dense layer in two parts",
-    "rows of matmul in two parts",
     "zeros around a kernel",
 }
 """Rules whose left side does not say where the right one cuts, how much it adds, its strides, or what is left over."""
