@@ -44,7 +44,7 @@ def test_the_rules_that_cut_operators_are_right_ones() -> None:
     text = tables.CHAINS_PAGE.read_text(encoding="utf-8")
     cutting = text.partition("## Rules that cut")[2].partition("## Rules by kind")[0]
     names = [n for n in re.findall(r"`([^`]+)`", cutting) if " " in n and n != "mean pooling"]
-    assert len(names) >= 15 and all(rule_named(n).kind is not Kind.WRONG for n in names)
+    assert len(names) >= 10 and all(rule_named(n).kind is not Kind.WRONG for n in names)
     claimed = text.partition("## What is claimed")[2].partition("## Rules that cut")[0]
     mappings = set(re.findall(r"`(flexasr_\w+)`", claimed))
     assert len(mappings) >= 5 and mappings <= set(catalogue.mappings())
