@@ -58,11 +58,13 @@ def viewed(box: Part, shape: Sequence[int], matrix: Sequence[int]) -> Part:
 
     >>> viewed(((1, 2), (0, 3), (4, 6), (0, 9)), (2, 3, 8, 9), (6, 72))
     ((3, 6), (36, 54))
+    >>> viewed(((0, 16), (0, 32)), (1, 1), (1, 1)), viewed(((2, 4),), (5,), (5, 1))
+    (((0, 16), (0, 32)), ((2, 4), (0, 1)))
     """
     axes, spans = list(zip(box, shape, strict=True)), []
-    for extent in matrix:
-        start, count, whole = 0, 1, 1
-        while axes and (whole < extent or axes[0][1] == 1):
+    for number, extent in enumerate(matrix):
+        start, count, whole, before = 0, 1, 1, len(axes)
+        while axes and (len(axes) == before or whole < extent or number == len(matrix) - 1):
             (first, end), of = axes.pop(0)
             if count > 1 and (first, end) != (0, of):
                 raise ValueError(f"the box {box} of {tuple(shape)} must be one of {tuple(matrix)}")

@@ -64,6 +64,7 @@ def covers(parts: list[Any], shape: tuple[int, ...]) -> None:
 @example(10, 1600, 4000)  # as many weights as fit a processing element
 @example(3, 4080, 33_278)
 @example(70_000, 20, 20)
+@example(1, 1, 1)
 def test_dense_layers(rows: int, inputs: int, outputs: int) -> None:
     shapes: list[tuple[int, ...]] = [(rows, inputs), (outputs, inputs)]
     check(made_of("vta.dense", shapes, (rows, outputs)), (rows, outputs))
