@@ -105,7 +105,8 @@ class Convolution(FloatImplementation):
         (_, channels, _, columns), (_, _, *kernel) = self.types[0].shape, self.types[1].shape
         filled = channels + (-channels % LANES if self.quantisation["weight_bits"] == PACKED_BITS else 0)
         whole = (0, filled), (0, kernel[0]), (0, kernel[1]), (0, columns)
-        return convolution_boxes(result[:3], _strides(self.node)[0], whole)
+        images, filters, rows, _ = result
+        return convolution_boxes((images, filters, rows), _strides(self.node)[0], whole)
 
     def _boxes(self, call: Call) -> dict[str, Part]:
         return {**self._operand_boxes(call.parts[RESULT]), RESULT: call.parts[RESULT]}
