@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import cache, partial, reduce
+from functools import cache, cached_property, partial, reduce
+from itertools import zip_longest
 from operator import and_, mul
 from typing import NamedTuple
 
-from ila_lang import BOOL, Expr, Fragment, Function, Ila, Kernel, bv, const, ite, mem, var
+from ila_lang import BOOL, Expr, Fragment, Function, Ila, Kernel, bv, const, digest, ite, mem, var
 from ila_lang.language.sorts import MemSort
 from ila_lang.mapping import TensorMapping
 from ir_semantics.layers.boxes import BOX_CODE, SIZES, box_ir, number, sizes_of_axes
@@ -60,6 +61,28 @@ class ConversionClaim(MappingClaim):
     axes: int = 2
     formats: tuple[str, ...] = ()
     codes: str = TARGET
+    function: Function | None = None
+
+    @cached_property
+    def problem(self) -> str:
+        """Why its mapping is no conversion of boxes; empty where it is one.
+
+        The IR side must be that of ``function``, and what is compared all of y: then a proof of it is one of what
+        :meth:`moved` and :meth:`box` say.
+        """
+        if self.function is None:
+            return "it names no function"
+        mapping, sizes = self.mapping, {n: var(n, bv(32)) for n in (*sizes_of_axes(self.axes), *self.formats)}
+        if digest(mapping.ir) != digest(_ir(self.name, self.function, self.formats, self.axes)):
+            return "its IR side is another"
+        if mapping.inputs != _INPUTS or mapping.output != _OUTPUT:
+            return "its mapping compares other tensors"
+        whole = [sizes[f"Y{axis}"] for axis in range(1, self.axes + 1)]
+        compared = [mapping.rows, *(extent for _, extent in mapping.cell)]
+        plain = mapping.cell_column is None and mapping.row_coordinates == 1 and not mapping.cell_beyond
+        if not plain or any(a is not b for a, b in zip_longest(compared, whole[:1] + whole)):
+            return "its mapping does not compare all of y"
+        return ""
 
     def of(self, kind: str, sizes: Mapping[str, int]) -> tuple[int, ...]:
         """One of the sizes of every axis (:data:`~ir_semantics.layers.boxes.SIZES`)."""
@@ -108,7 +131,17 @@ def conversion_claim(
     The others are the format of ``codes``, and sizes of the mapping, in these ranges.
     """
     build = partial(conversion_mapping, name, function, formats, axes)
-    return ConversionClaim(name, summary, build, axes=axes, formats=tuple(formats), codes=codes)
+    return ConversionClaim(name, summary, build, axes=axes, formats=tuple(formats), codes=codes, function=function)
+
+
+_INPUTS, _OUTPUT = ((SOURCE, "tensor_in"), (TARGET, "tensor_before")), (TARGET, "tensor_out")
+
+
+def _ir(name: str, function: Function, formats: Sequence[str], axes: int) -> Fragment:
+    sizes = {n: var(n, bv(32)) for n in sizes_of_axes(axes)}
+    fields = {n: var(n, bv(32))[bits(p.sort) - 1 : 0] for n, p in zip(formats, function.params[1:], strict=True)}
+    ir, parameters = box_ir(function, tuple(formats), axes), sizes | {n: var(n, bv(32)) for n in formats}
+    return call(f"ir_{name}", "convert a box", BOX_CODE, ir, parameters, sizes | fields)
 
 
 def conversion_mapping(name: str, function: Function, formats: Mapping[str, range], axes: int) -> TensorMapping:
@@ -117,10 +150,9 @@ def conversion_mapping(name: str, function: Function, formats: Mapping[str, rang
     parameters = sizes | {n: var(n, bv(32)) for n in formats}
     fields = {n: parameters[n][bits(p.sort) - 1 : 0] for n, p in zip(formats, function.params[1:], strict=True)}
     whole = [sizes[f"Y{axis}"] for axis in range(1, axes + 1)]
-    ir = box_ir(function, tuple(formats), axes)
     return TensorMapping(
         name=name,
-        ir=call(f"ir_{name}", "convert a box", BOX_CODE, ir, parameters, sizes | fields),
+        ir=_ir(name, function, tuple(formats), axes),
         device=_device(name, function, parameters, list(fields.values()), axes),
         parameters=parameters,
         parameter_texts={
@@ -130,8 +162,8 @@ def conversion_mapping(name: str, function: Function, formats: Mapping[str, rang
         rows=whole[0],
         columns=reduce(mul, whole[1:]),
         cell=tuple((var(f"cell_{axis + 1}", bv(32)), extent) for axis, extent in enumerate(whole)),
-        inputs=((SOURCE, "tensor_in"), (TARGET, "tensor_before")),
-        output=(TARGET, "tensor_out"),
+        inputs=_INPUTS,
+        output=_OUTPUT,
         lemmas=(),
         abstract=frozenset({function.name}),
         sizes_of=lambda *shape: {**dict(zip(sizes, shape, strict=True)), **{n: v[0] for n, v in formats.items()}},

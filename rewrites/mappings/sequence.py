@@ -13,7 +13,7 @@ ones.  This holds under conditions that are checked when a sequence is made:
   when it is complete: what it held before does not matter, nor does what a conversion finds outside of its box;
 * steps that convert from or to one tensor take it to be of one format.
 
-A conversion writes its box (:mod:`.conversions`), any other mapping the whole output.
+A conversion writes its box (:mod:`.conversions`), if its IR side is that of one, any other mapping the whole output.
 """
 
 from __future__ import annotations
@@ -138,7 +138,17 @@ class ProgramSequence:
         shape = self.tensors[tensor].shape
         if isinstance(claim, ConversionClaim):
             source = self.tensors[step.tensors[SOURCE]].shape
-            read, written, box = claim.of("X", step.sizes), claim.of("Y", step.sizes), claim.box(step.sizes)
+            read, written, box = claim.of("X", step.sizes), claim.of("Y", step.sizes), Box((0,) * len(shape), shape)
+            if type(claim) is ConversionClaim:
+                if claim.problem:
+                    raise SequenceError(f"{claim.name} must convert a box, as it says; {claim.problem}")
+                box = claim.box(step.sizes)
+            elif step.program.reads[SOURCE] != prod(read) or step.program.writes[claim.mapping.output[0]] != prod(
+                written
+            ):
+                raise SequenceError(f"{claim.name} must read {read} and write {written}, as it says; it does not")
+            if any(end > extent for end, extent in zip(box.end, written, strict=True)):
+                raise SequenceError(f"{claim.name} must write a box of {written}, not {box}")
             # along the first axis nothing is counted by the extent, and x may end before its tensor does
             if len(read) != len(source) or read[1:] != source[1:] or read[0] > source[0]:
                 raise SequenceError(f"{claim.name} must read rows of {step.tensors[SOURCE]} {source}, not of {read}")

@@ -19,6 +19,7 @@ from rewrites.mappings.conversions import axis_sizes
 from rewrites.mappings.flexasr.claims import CLAIMS, LINEAR, READ, ROUND
 from rewrites.mappings.hlscnn.claims import CONVOLUTIONS, PACK
 from rewrites.mappings.sequence import HostTensor, ProgramSequence, SequenceError, Step
+from rewrites.mappings.vta.claims import READ as OF_BYTES
 from tests.accel_models.flexasr import tensor_oracle
 
 ROWS, INPUTS, OUTPUTS = 3, 20, 70
@@ -70,6 +71,26 @@ def test_a_sequence_computes_the_layer_of_rounded_numbers() -> None:
     x, w, b = (quantise(a if n != "b" else a[:, 0], 0) for n, a in arrays.items())
     expected = Quantised(tensor_oracle.linear(x, w, b, 0, None), 0).values
     assert np.array_equal(contents["y"].view(np.float32).reshape(ROWS, OUTPUTS), expected)
+
+
+def test_a_claim_that_says_it_converts_a_box_must_do_so() -> None:
+    """What is written is known of the IR side alone, so that must be the one of the function that the claim names."""
+    own = READ.mapping
+    other = replace(OF_BYTES.mapping, name=READ.name)
+    forged = {
+        "its IR side is another": (replace(READ, function=ROUND.function), replace(READ, build=lambda: other)),
+        "it names no function": (replace(READ, function=None),),
+        "its mapping does not compare all of y": (
+            replace(READ, build=lambda: replace(own, cell=(), rows=own.parameters["Y1"])),
+            replace(READ, build=lambda: replace(own, cell=tuple((c, own.parameters["count1"]) for c, _ in own.cell))),
+        ),
+        "its mapping compares other tensors": (replace(READ, build=lambda: replace(own, inputs=own.inputs[:1])),),
+    }
+    assert READ.problem == ROUND.problem == ""
+    for why, claims in forged.items():
+        for claim in claims:
+            with pytest.raises(SequenceError, match=f"flexasr_read must convert a box, as it says; {why}"):
+                sequence([*ROUNDED, layer(), replace(reading(), claim=claim)])
 
 
 def test_parts_may_be_joined_in_any_order() -> None:
