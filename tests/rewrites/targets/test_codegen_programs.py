@@ -424,3 +424,16 @@ def test_a_program_whose_operands_lie_otherwise_is_none_of_the_operator(monkeypa
     monkeypatch.setattr(flexasr_linear.Linear, "_format", lambda of, name: own(of, "w" if name == "b" else name))
     (problem,) = joints_of(c.implementation(bias_b=2, bias_w=5)).values()
     assert problem == "host_b must have codes of the bias 2, not 5"
+
+
+@pytest.mark.parametrize("build", [convolution, dense])
+def test_matrices_of_codes_are_views_of_what_the_joint_says(build: Callable[[], Case]) -> None:
+    made = build().implementation()
+    joint, sizes, laid = operator_of(made).stated(made.calls[0].mapping), made.calls[0].sizes, dict(made.laid_out(0))
+    assert joint is not None and joint.misplaced(sizes, laid) == "" and {"host_x", "host_w"} <= laid.keys()
+    for name in ("host_x", "host_w"):
+        extents, exponent = laid[name]
+        first, *rest = extents
+        for other in (extents[::-1], (first + 1, *rest), (*rest, first), (first, *rest, 2)):
+            if other != extents:
+                assert f"{name} must be a tensor" in joint.misplaced(sizes, {**laid, name: (other, exponent)}), other
