@@ -156,9 +156,9 @@ def test_calibration_keeps_the_largest_magnitudes_of_all_samples() -> None:
     graph = small_graph()
     number = next(i for i, n in enumerate(graph.nodes) if n.operator == "vta.dense")
     one, two = np.array([0, 1, 2]), np.array([9, 0, 0])
-    assert calibrate(graph, [{"tokens": one}]).ranges == {number: {"x": 11.0, "w": 2.0, "y": 76.0}}
+    assert calibrate(graph, [{"tokens": one}]).ranges == {number: {"x": 11.0, "w": 2.0, "y": 76.0, "products": 76.0}}
     both = calibrate(graph, [{"tokens": two}, {"tokens": one}])
-    assert both.ranges == {number: {"x": 39.0, "w": 2.0, "y": 300.0}}
+    assert both.ranges == {number: {"x": 39.0, "w": 2.0, "y": 300.0, "products": 300.0}}
     assert (both.samples, both.given) == (2, True)
 
 
