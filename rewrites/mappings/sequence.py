@@ -115,6 +115,9 @@ class ProgramSequence:
                 f"Host tensors of {name} ({', '.join(fragment.tensors)}) must be different tensors of the sequence, "
                 f"not {dict(step.tensors)}"
             )
+        converts = isinstance(step.claim, ConversionClaim)
+        if not converts and any(tensor == output for tensor, _ in step.claim.mapping.inputs):
+            raise SequenceError(f"{name} must not go on from what its output {output} held before")
         program = step.program
         for own, tensor in step.tensors.items():
             if tensor not in self.tensors:
@@ -125,7 +128,7 @@ class ProgramSequence:
             if own == output:
                 continue
             read, held = program.reads.get(own, 0), there.elements + there.behind
-            if not isinstance(step.claim, ConversionClaim) and read != held:
+            if not converts and read != held:
                 raise SequenceError(f"{own} of {name} must be {read} elements; {tensor} has {held}")
             self._require_complete(tensor, f"when {name} reads it")
         self._add(step)

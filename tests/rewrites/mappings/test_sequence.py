@@ -118,6 +118,13 @@ def test_a_device_that_is_not_idle_as_the_program_demands_runs_nothing() -> None
     assert not contents["y codes"].any()
 
 
+def test_an_output_does_not_go_on_from_what_it_held() -> None:
+    mapping = replace(DENSE.mapping, inputs=(*DENSE.mapping.inputs, ("host_y", "tensor_out")))
+    adding = MappingClaim(DENSE.name, DENSE.summary, lambda: mapping)
+    with pytest.raises(SequenceError, match="must not go on from what its output host_y held before"):
+        sequence([*ROUNDED, layer(adding), reading()])
+
+
 def test_words_behind_a_tensor_are_zeros_that_a_program_may_read() -> None:
     """A part of 15 filters of one tap, packed for HLSCNN, which reads two taps at a time."""
     packing = PACK.mapping.sizes_for((3, 1, 2, 1))
