@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from typing import Final
 
 from chc.scalar_rules.rule import ScalarRule
 from chc.tensor_rules.rule import Kind
@@ -14,17 +15,21 @@ from reports.subjects import Entry, Subject
 from rewrites.bounds.catalogue import LEMMAS
 from rewrites.bounds.lemmas.real_rules import RULES as ERROR_RULES
 from rewrites.claims.joints.sequences import SEQUENCES
+from rewrites.claims.joints.zeros import ZEROS
 from rewrites.claims.theorems.operators import OPERATORS
 from rewrites.rules.rule_set import RULE_SETS, RuleSet
 from smt_encodings.claims import Status
 
 from .names import bound_name, slug
 from .subjects.bounds import BoundSubject
+from .subjects.layers import LayerSubject
 from .subjects.numerics import ErrorRuleSubject, LemmaSubject
 from .subjects.scalar import ScalarSubject
-from .subjects.sequences import SequencesSubject
 from .subjects.tensor import TensorSubject
 from .subjects.tokens import TokenSubject
+
+LAYER_RULES: Final = (*SEQUENCES.values(), *ZEROS.values())
+"""All rules on layers."""
 
 
 def entries() -> Mapping[str, Entry]:
@@ -81,10 +86,10 @@ def _tensors(of: RuleSet) -> Iterator[tuple[str, Entry]]:
 
 
 def _layers() -> Iterator[tuple[str, Entry]]:
-    for rule in SEQUENCES.values():
+    for rule in LAYER_RULES:
         name = slug(rule.name)
-        left, right = rule.layers
-        yield name, _entry("rule", f"{left} = {right}", partial(SequencesSubject, name, rule))
+        left, right = rule.sides
+        yield name, _entry("rule", f"{left} = {right}", partial(LayerSubject, name, rule))
 
 
 def _lemmas() -> Iterator[tuple[str, Entry]]:

@@ -206,6 +206,14 @@ def exponential(forms: Forms, step: Step, right: Element) -> None:
 
 
 @law
+def hyperbolic_tangent(forms: Forms, step: Step, right: Element) -> None:
+    """*Reals*: tanh(0) = 0."""
+    need(forms.ring, "over the reals only")
+    zero = Number(Fraction(0))
+    need(step.left == Apply("tanh", (zero,)) and right == zero, "a known hyperbolic tangent")
+
+
+@law
 def infinity(forms: Forms, step: Step, right: Element) -> None:
     """*Reals*: for an infinity i, neg(i) = -i; a + i = i for finite a; c * i = i for positive c."""
     need(forms.ring, "over the reals only")

@@ -28,7 +28,7 @@ from ir_semantics.tensors.elements import Element, substitute_element
 from ir_semantics.tensors.index import Index, Names, index
 from ir_semantics.tensors.operators import fill
 from ir_semantics.tensors.terms import Shape, Tensor, element_of, input_, operands_of
-from rewrites.claims.joints.sequences import LayerRule
+from rewrites.claims.joints.layers import LayerRule
 
 Symbolic: TypeAlias = "Index | bool | int | float | str | tuple[Symbolic, ...]"
 """An attribute that may depend on sizes; words and fractions are those of layers."""
@@ -66,7 +66,7 @@ def sides_of(rule: TensorRule) -> tuple[Pattern, Pattern]:
     """Both sides of a rule; raises NoPattern where one has none, or where the rule speaks of its inputs' elements."""
     if rule.masks or rule.positive:
         raise NoPattern(f"{rule.name} holds for some data only")
-    left, right = rule.layers if isinstance(rule, LayerRule) else (rule.left, rule.right)
+    left, right = rule.sides if isinstance(rule, LayerRule) else (rule.left, rule.right)
     return pattern_of(left), pattern_of(right)
 
 

@@ -8,7 +8,7 @@ from typing import Final, cast
 
 from ir_semantics.graph.ir import Named, Node
 from ir_semantics.graph.types import TensorType
-from rewrites.claims.joints.sequences import LAYER_OPTIONS
+from rewrites.claims.joints.layers import LAYER_OPTIONS
 from rewrites.compiler.codegen.interface import CannotOffload
 from rewrites.compiler.graph_rules.definitions import definitions
 from rewrites.compiler.graph_rules.tensor_rewrites import Constants

@@ -39,7 +39,8 @@ from ir_semantics.tensors.index import IndexLike, size
 from ir_semantics.tensors.operators import concat, slice_
 from ir_semantics.tensors.terms import Tensor, input_
 from rewrites.claims.joints.joint import Joint
-from rewrites.claims.joints.sequences import LAYER_OPTIONS
+from rewrites.claims.joints.layers import LAYER_OPTIONS
+from rewrites.claims.joints.zeros import ZEROS
 from rewrites.claims.theorems import flexasr as bounds
 from rewrites.compiler.codegen.interface import Options
 from rewrites.compiler.codegen.operators import AcceleratorOperator, require_fit, shapes_of
@@ -237,6 +238,7 @@ RECURRENT: Final = {
         mappings=(claims.RECURRENT[kind],),
         code=Recurrent,
         bounds={claims.RECURRENT[kind]: bounds.STEPS[kind]},
+        splits=(ZEROS[kind],),
         joints=(_recurrent_joint(kind, given=False),),
     )
     for kind, text in _LAYERS.items()
@@ -252,6 +254,7 @@ RECURRENT_FROM: Final = {
         mappings=(claims.RECURRENT_FROM[kind],),
         code=LstmFrom if kind == "lstm" else RecurrentFrom,
         bounds={claims.RECURRENT_FROM[kind]: bounds.STEPS_FROM[kind]},
+        splits=(ZEROS[kind],),
         joints=(_recurrent_joint(kind, given=True),),
     )
     for kind, text in _LAYERS.items()

@@ -14,12 +14,12 @@ from chc.tensor_rules.decide import decide_tensor_rule
 from chc.tensor_rules.rule import Kind, TensorRule
 from ilaverify.catalogue import backends
 from ir_semantics.tensors.terms import input_
-from rewrites.claims.joints.sequences import SEQUENCES
+from rewrites.claims.registry import LAYER_RULES
 from rewrites.rules.tensor.words import div, mul, sizes
 from smt_encodings.claims import Equality, Status
 from tests.rewrites.rules.named import rule_named
 
-LAYERS = {rule.name for rule in SEQUENCES.values()}
+LAYERS = {rule.name for rule in LAYER_RULES}
 """Rules on layers are equations of operators, proved by induction over steps; they are no rules on tensor terms."""
 USED = tuple(
     dict.fromkeys(

@@ -372,7 +372,7 @@ def test_rules_of_parts_are_claims_of_the_registry() -> None:
     """Every name that a call may carry is one that can be proved and kept."""
     known = all_entries()
     rules = {rule for operator in OPERATORS.values() for rule in operator.splits}
-    assert len(rules) == 6 and {known[slug(rule.name)].expected for rule in rules} == {Status.PROVED}
+    assert len(rules) == 9 and {known[slug(rule.name)].expected for rule in rules} == {Status.PROVED}
     assert {known[n].kind for n in MAPPINGS} == {"mapping"}
     assert all(claim.mapping.name == name for name, (claim, _) in MAPPINGS.items())
 

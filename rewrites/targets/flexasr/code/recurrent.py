@@ -2,8 +2,8 @@
 
 ``flexasr.lstm_from`` and so on begin with given states.
 
-One program runs all timesteps.  Inputs are padded with zeros to 16 features and the state to 64: weights of padding are
-zero in both directions, so that it has no effect.  Nothing is split: all gates of a state belong to one program.
+One program runs all timesteps.  Inputs are padded with zeros to 16 features and the state to 64, each gate by itself,
+which is proved to have no effect.  Nothing is split: all gates of a state belong to one program.
 
 x goes to the accelerator as x 2^-s and W as W 2^s.
 """
@@ -24,6 +24,7 @@ from ir_semantics import reference
 from ir_semantics.graph import Node, TensorType
 from rewrites.bounds.derivations.calculus import Bound
 from rewrites.bounds.elementwise import FLOAT_ERROR
+from rewrites.claims.joints.zeros import ZEROS
 from rewrites.claims.theorems import applied
 from rewrites.compiler.codegen.bounding import bounds_of, condition_text, operand_error, row_sum
 from rewrites.compiler.codegen.floats import Piece
@@ -79,7 +80,7 @@ class Recurrent(AdaptiveFloats):
             **dict.fromkeys(self.operands[5:], ((0, 1), h)),
             "y": ((0, sizes["T"]), h),
         }
-        return [Call(layer, {**sizes, **biases}, parts)]
+        return [Call(layer, {**sizes, **biases}, parts, (ZEROS[_kind(self.node)],))]
 
     # -- number formats ----------------------------------------------------------------------------
 

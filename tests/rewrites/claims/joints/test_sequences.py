@@ -20,20 +20,9 @@ from reports.certificate import certificate_of
 from rewrites.claims.joints.expansion import expanded, same, structure_of
 from rewrites.claims.joints.instruction import Unread
 from rewrites.claims.joints.joint import stack
-from rewrites.claims.joints.sequences import (
-    HIDDEN,
-    LAYER_OPTIONS,
-    SEQUENCES,
-    STEPS,
-    LayerRule,
-    N,
-    Q,
-    difference,
-    operands_of_layer,
-    sequences,
-    taken,
-)
-from rewrites.claims.subjects.sequences import SequencesSubject
+from rewrites.claims.joints.layers import HIDDEN, LAYER_OPTIONS, STEPS, LayerRule, N, difference, states_of
+from rewrites.claims.joints.sequences import SEQUENCES, Q, operands_of_layer, sequences, taken
+from rewrites.claims.subjects.layers import LayerSubject
 from smt_encodings.claims import Status, Verdict
 from smt_encodings.discharge import Discharger
 from tests.rewrites.claims.joints.test_false_joints import operator
@@ -69,7 +58,7 @@ def rule(step: Step, operands: Mapping[Tensor, int | None] | None = None, ahead:
 
 
 def proof(of: LayerRule) -> Verdict:
-    return SequencesSubject("sequences-of-a-layer", of).prove(Discharger(timeout=8.0))
+    return LayerSubject("sequences-of-a-layer", of).prove(Discharger(timeout=8.0))
 
 
 def plus(b: Assembly, x: int, state: int) -> int:
@@ -109,11 +98,11 @@ def test_sequences_that_do_not_meet_are_layers_of_their_own() -> None:
     verdict = proof(of)
     assert verdict.status is Status.PROVED, verdict.reason
     assert "by induction over iterations" in verdict.claim.statement
-    subject = SequencesSubject("sequences-of-a-layer", of)
+    subject = LayerSubject("sequences-of-a-layer", of)
     content = certificate_of(subject.semantics(), verdict, {}, "a test")
     assert binding_problems(content, subject) == []
     assert binding_problems(content | {"obligations": content["obligations"][1:]}, subject)
-    other = SequencesSubject("sequences-of-a-layer", rule(turned))
+    other = LayerSubject("sequences-of-a-layer", rule(turned))
     assert binding_problems(content, other) and subject.semantics() != other.semantics()
 
 
@@ -147,7 +136,7 @@ def test_other_sequences_are_not_these(operands: tuple[Tensor, Tensor]) -> None:
     "kind", ["rnn", pytest.param("gru", marks=pytest.mark.slow), pytest.param("lstm", marks=pytest.mark.slow)]
 )
 def test_layers_of_frameworks(kind: str) -> None:
-    verdict = SequencesSubject(f"sequences-of-{kind}-layers", SEQUENCES[kind]).prove(Discharger(timeout=20.0))
+    verdict = LayerSubject(f"sequences-of-{kind}-layers", SEQUENCES[kind]).prove(Discharger(timeout=20.0))
     assert verdict.status is Status.PROVED, verdict.reason
 
 
@@ -156,8 +145,7 @@ def test_layers_of_frameworks(kind: str) -> None:
 def test_layers_are_what_is_read_of_them(kind: str, t: int, n: int) -> None:
     sizes = {"t": t, "n": n, "i": 3, "h": 2}
     operands = [*operands_of_layer(kind)]
-    states = [input_(f"{name}_before", STEPS, N, HIDDEN) for name in ("hc" if kind == "lstm" else "h")]
-    read = expanded(lookup(kind), operands, LAYER_OPTIONS[kind], states=states)
+    read = expanded(lookup(kind), operands, LAYER_OPTIONS[kind], states=states_of(kind))
     types = tuple(TensorType("float32", shape_at(x, sizes)) for x in operands)
     graph = expansion(kind, types, attributes_of(LAYER_OPTIONS[kind]))
     assert same(read.structure, structure_of(graph), sizes)

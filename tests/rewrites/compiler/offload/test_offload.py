@@ -13,7 +13,7 @@ from ilaverify.catalogue import find_backends
 from ilaverify.errors import UsageError
 from ir_semantics.graph import Builder, Graph, Node, TensorType, run
 from ir_semantics.graph.words import apply, expand, literal, reduce
-from rewrites.claims.joints.sequences import LAYER_OPTIONS
+from rewrites.claims.joints.layers import LAYER_OPTIONS
 from rewrites.compiler.codegen import Options, implementable
 from rewrites.compiler.offload.compiler import Offloaded, offload
 from rewrites.compiler.offload.settings import Settings

@@ -11,7 +11,7 @@ from chc.tensor_rules.kernel.steps import Rejected
 from chc.tensor_rules.obligations import Hypotheses, extended
 from ir_semantics.tensors.conditions import Condition
 from reports.subjects import Required
-from rewrites.claims.joints.sequences import LayerRule, difference, sequences
+from rewrites.claims.joints.layers import LayerRule, by_induction, difference
 from rewrites.claims.sources import place_of, text_digest
 from smt_encodings.claims import Claim, Status, Verdict
 from smt_encodings.discharge import Discharger
@@ -22,7 +22,7 @@ from .tensor import TensorSubject
 GROUP = "steps"
 
 
-class SequencesSubject(TensorSubject):
+class LayerSubject(TensorSubject):
     """A rule on layers under a name of its own."""
 
     def __init__(self, name: str, rule: LayerRule) -> None:
@@ -30,18 +30,19 @@ class SequencesSubject(TensorSubject):
         self.layered = rule
 
     def place(self) -> tuple[str, int]:
-        """Where rules on layers are made."""
-        from rewrites.claims.joints import sequences as module
+        """Where the rule's name is put together."""
+        from rewrites.claims.joints import sequences, zeros
 
-        return place_of([module], "sequences of")
+        name, *_ = self.rule.name.rpartition(f"{self.layered.layers[1].operator} layers")
+        return place_of([sequences, zeros], name)
 
     def provers(self, method: str) -> tuple[Callable[..., Any], ...]:
         """Those of a rule, and what makes one of a layer."""
-        return *super().provers(method), sequences, difference, Asking, Writing
+        return *super().provers(method), by_induction, difference, Asking, Writing
 
     def stated(self) -> Claim:
         """What is said of the layers, and how it follows from that of one iteration."""
-        left, right = self.layered.layers
+        left, right = self.layered.sides
         step = super().stated()
         statement = f"{left} = {right}, by induction over iterations: {step.statement}, whatever states come before"
         return replace(step, statement=statement)
@@ -50,7 +51,7 @@ class SequencesSubject(TensorSubject):
         """As of a rule, and what must hold in every iteration."""
         return {
             **super().semantics(),
-            "steps": text_digest(*map(str, self.layered.layers), *map(repr, self.layered.requires)),
+            "steps": text_digest(*map(str, self.layered.sides), *map(repr, self.layered.requires)),
         }
 
     def _conditions(self, ask: Callable[[Hypotheses, Condition, str], None]) -> None:
