@@ -192,25 +192,22 @@ def _exclusive(guard: tuple[Condition, ...], other: tuple[Condition, ...], at: H
 
 @law
 def exponential(forms: Forms, step: Step, right: Element) -> None:
-    """*Reals*: exp(0) = 1; exp(-inf) = 0; exp(a + b) = exp(a) * exp(b); exp(a - b) = exp(a) / exp(b) for finite b."""
+    """*Reals*: exp(0) = 1; exp(-inf) = 0; tanh(0) = 0; exp(a + b) = exp(a) * exp(b).
+
+    For finite b, exp(a - b) = exp(a) / exp(b).
+    """
     need(forms.ring, "over the reals only")
     match step.left:
         case Apply("exp", (Number(value),)):
             need(value in (0, -math.inf) and right == Number(Fraction(value == 0)), "a known exponential")
+        case Apply("tanh", (Number(value),)):
+            need(value == 0 and right == Number(Fraction(0)), "a known hyperbolic tangent")
         case Apply("exp", (Apply("add" | "sub" as op, (a, b)),)):
             need(op == "add" or forms.real(b, step.hypotheses), f"{b} must be finite")
             powers = Apply("exp", (a,)), Apply("exp", (b,))
             need(right == Apply("mul" if op == "add" else "div", powers), "exponentials of both")
         case _:
             need(False, "exp of a sum or difference")
-
-
-@law
-def hyperbolic_tangent(forms: Forms, step: Step, right: Element) -> None:
-    """*Reals*: tanh(0) = 0."""
-    need(forms.ring, "over the reals only")
-    zero = Number(Fraction(0))
-    need(step.left == Apply("tanh", (zero,)) and right == zero, "a known hyperbolic tangent")
 
 
 @law

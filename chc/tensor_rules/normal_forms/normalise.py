@@ -289,7 +289,7 @@ class Values(Signs, ABC):
         def opaque(case: list[Value], inner: Context) -> Normal:
             if op == "tanh" and not any(case) and self.laws is Laws.RING:
                 zero = self.elements.zero
-                return Normal((), step("hyperbolic tangent", inner.hypotheses, Apply(op, (zero,)), zero))
+                return Normal((), step("exponential", inner.hypotheses, Apply(op, (zero,)), zero))
             return self._as(one_atom(Opaque(op, tuple(case))), inner, Apply(op, tuple(map(self.elements.value, case))))
 
         return self._cases(op, args, range(len(args)), context, opaque)

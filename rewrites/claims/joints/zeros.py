@@ -1,56 +1,62 @@
 """Zeros around the operands of a recurrent layer stand beside its states, too, and change nothing else.
 
-Inputs have p more features, states q more, and the block of each gate in weights and biases is filled by itself.
+Inputs are filled to p features, states to q, and the block of each gate in weights and biases by itself.
 States stay zeros there: tanh(0) = 0 makes them, whatever the gates are.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from ir_semantics.graph.operator import lookup
-from ir_semantics.tensors.index import IndexLike, size
+from ir_semantics.tensors.conditions import both, le
+from ir_semantics.tensors.index import IndexLike, index, size
 from ir_semantics.tensors.operators import concat, fill, slice_
 from ir_semantics.tensors.terms import Tensor
 from smt_encodings.claims import Equality
 
-from .layers import GATES, HIDDEN, LAYER_OPTIONS, Change, LayerRule, by_induction, inputs_of, states_of
+from .layers import GATES, HIDDEN, INPUTS, LAYER_OPTIONS, Change, LayerRule, by_induction, inputs_of, states_of
 
 P, Q = map(size, "pq")
-"""The features of zeros behind inputs, and behind states."""
+"""The features of inputs and of states that are filled."""
 
 
-def filled(x: Tensor, *zeros: IndexLike) -> Tensor:
-    """So many zeros behind each of the first axes."""
-    for axis, count in enumerate(zeros):
-        if count != 0:
-            x = concat(axis, x, fill(0, *(count if j == axis else d for j, d in enumerate(x.shape))))
+def filled(x: Tensor, extents: Mapping[int, IndexLike]) -> Tensor:
+    """A tensor with zeros behind it, up to these extents of axes."""
+    for axis, extent in extents.items():
+        zeros = [index(extent) - d if j == axis else d for j, d in enumerate(x.shape)]
+        x = concat(axis, x, fill(0, *zeros))
     return x
 
 
-def blocks_filled(x: Tensor, blocks: int, *zeros: IndexLike) -> Tensor:
-    """Blocks of h rows that are stacked, each filled by itself to h + q rows; ``zeros`` are those of other axes."""
+def blocks_filled(x: Tensor, blocks: int, extents: Mapping[int, IndexLike]) -> Tensor:
+    """Blocks of h rows that are stacked, each filled by itself."""
     others = [0] * (x.rank - 1)
     parts = (slice_(x, [HIDDEN * j, *others], [HIDDEN * (j + 1), *x.shape[1:]]) for j in range(blocks))
-    whole = [filled(part, Q, *zeros) for part in parts]
-    return concat(0, *whole) if blocks > 1 else whole[0]
+    return concat(0, *(filled(part, extents) for part in parts))
 
 
-AROUND: Final = Change(lambda rows: filled(rows, 0, 0, Q), equality=Equality.OVER_REALS, cut=(2, HIDDEN))
+AROUND: Final = Change(
+    lambda rows: filled(rows, {2: Q}),
+    equality=Equality.OVER_REALS,
+    domain=both(le(INPUTS, P), le(HIDDEN, Q)),
+    cut=(2, HIDDEN),
+)
 
 
 def operands_filled(kind: str) -> dict[Tensor, Tensor]:
     """The operands of a layer, each with what it is with zeros around it; peepholes are zeros on both sides."""
     of, gates = inputs_of(kind), GATES[kind]
     around = {
-        of["x"]: filled(of["x"], 0, 0, P),
-        of["w"]: blocks_filled(of["w"], gates, P),
-        of["r"]: blocks_filled(of["r"], gates, Q),
-        of["b"]: blocks_filled(of["b"], 2 * gates),
-        of["h0"]: filled(of["h0"], 0, Q),
+        of["x"]: filled(of["x"], {2: P}),
+        of["w"]: blocks_filled(of["w"], gates, {0: Q, 1: P}),
+        of["r"]: blocks_filled(of["r"], gates, {0: Q, 1: Q}),
+        of["b"]: blocks_filled(of["b"], 2 * gates, {0: Q}),
+        of["h0"]: filled(of["h0"], {1: Q}),
     }
     if kind == "lstm":
-        around |= {of["c0"]: filled(of["c0"], 0, Q), fill(0, HIDDEN * 3): fill(0, (HIDDEN + Q) * 3)}
+        around |= {of["c0"]: filled(of["c0"], {1: Q}), fill(0, HIDDEN * 3): fill(0, Q * 3)}
     return around
 
 

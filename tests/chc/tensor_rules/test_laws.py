@@ -1,8 +1,8 @@
 """Every step of derivations holds on numbers: instances of laws, evaluated at small sizes by an evaluator of its own.
 
 Over the reals a value is a fraction, an infinity or None (no value).  exp(x) is 2^x, which has all laws of exp that the
-kernel uses.  Up to reduction order addition is that of integers, bit by bit it is commutative and nothing else; other
-functions are any functions.
+kernel uses, and tanh(0) is 0.  Up to reduction order addition is that of integers, bit by bit it is commutative and
+nothing else; other functions are any functions.
 """
 
 from __future__ import annotations
@@ -120,6 +120,8 @@ class Evaluator:
                 if a.denominator != 1 or abs(a) > 200:
                     raise Unknown
                 return Fraction(2) ** int(a)
+            case "tanh", [Fraction(numerator=0)]:
+                return Fraction(0)
         if op in NEGATIVE and args[0] < 0:
             return None
         if op == "sqrt":
