@@ -111,7 +111,7 @@ def test_sequences_that_meet_are_not(step: Step) -> None:
     of = rule(step)
     verdict = proof(of)
     assert verdict.status is Status.UNKNOWN and verdict.reason
-    assert difference(of).startswith("the layers differ where t = ")
+    assert difference(of).startswith("the layers differ where ")
 
 
 def test_every_step_must_be_well_formed() -> None:
