@@ -148,10 +148,10 @@ LONG = 16
 
 
 def recurrent(kind: str, inputs: Sequence[Quantised], state_bias: int, states: Reals) -> list[Bound]:
-    """A bound of all elements for each timestep of a layer with the exact states [T, H].
+    """For each timestep a bound of all elements up to it, of a layer with the exact states [T, H].
 
     ``inputs`` are x, w, u, b and d, and where the layer does not begin with zeros the hidden state h [1, H], and of an
-    LSTM the cell state c [1, H]; elements of h are at most 1.  Bounds grow; the list ends with the first timestep of
+    LSTM the cell state c [1, H]; elements of h are at most 1.  The list ends with the first timestep of
     which there is none any more.  Of long sequences all have the bound for any number of timesteps, where there is one.
     """
     weights, biases = _layer(kind, inputs[:5], state_bias)

@@ -1,9 +1,10 @@
 """Recurrent layers over time: the step's bound, applied to its own result.
 
-The error of a state never shrinks in the bound (every step's formula grows with the errors before it, and the first
-starts from 0), so the bound of the last timestep holds for all of them.
+Every step's formula grows with the errors before it, and the first ones are 0, so that bounds grow from step to step
+where ranges stay as they are.  Those of cell states may become smaller, and bounds with them: then the largest one up
+to a timestep is taken.
 
-For the same reason errors that one step does not enlarge bound the state after *any number* of timesteps: they are at
+Errors that one step does not enlarge bound the state after *any number* of timesteps: they are at
 least the exact zeros at the start, and what a step makes of smaller errors is at most what it makes of them
 (induction).  That formulas and the left sides of conditions grow with errors is read off them (:func:`grows`).
 """
@@ -29,7 +30,7 @@ def _up(value: Fraction) -> Fraction:
 def over_time(
     kind: str, ranges: Mapping[str, float | Fraction], steps: int, first: Fraction | None = None
 ) -> list[Bound]:
-    """The bounds of the hidden state after 1 .. ``steps`` timesteps; they end where one fails.
+    """The bounds of all hidden states up to timestep 1 .. ``steps``; they end where one fails.
 
     The layer begins with exact states: zeros, or ``first`` is the largest magnitude of a cell state.  Without a given
     C, an LSTM's cell states are at most what the theorem says of them, from one step to the next.
@@ -48,7 +49,13 @@ def over_time(
             over_steps[-1] = Bound(None, unmet, bounds[0].theorem)
             break
         errors = [b.value for b in bounds if b.value is not None]
+        over_steps[-1] = max(over_steps[-2:], key=_value)
     return over_steps
+
+
+def _value(bound: Bound) -> Fraction:
+    assert bound.value is not None, "bounds end where one fails"
+    return bound.value
 
 
 def _step(

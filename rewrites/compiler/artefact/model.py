@@ -18,6 +18,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ila_lang import canonical_text
 from ir_semantics.graph.ir import Graph, digest_of
 from rewrites.compiler.codegen import Implementation, Options, constants_of, implement
@@ -259,7 +261,7 @@ def read_compiled(directory: Path, known: Mapping[str, Callable[[], Backend]]) -
             backends=backends,
             settings=typed(f"{where}: settings", content["settings"], dict, "an object"),
             options=options,
-            calibration=typed(f"{where}: calibration", content["calibration"], dict, "an object"),
+            calibration=_calibration(f"{where}: calibration", content["calibration"], implementations),
         ),
         proof=Proof(
             rewritten=rewritten,
@@ -331,6 +333,22 @@ def _options(where: str, value: object, backends: Sequence[Backend]) -> Options:
     except ValueError as error:
         raise ArtefactError(f"{where}: {error}") from error
     return options
+
+
+def _calibration(where: str, value: object, implementations: Mapping[int, Implementation]) -> dict[str, Any]:
+    """What is said of calibration; each accelerator node must have the ranges that its operator looks at."""
+    calibration: dict[str, Any] = typed(where, value, dict, "an object")
+    ranges = typed(f"{where}: ranges", calibration.get("ranges"), dict, "an object by node")
+    for number, implementation in implementations.items():
+        own = f"{where}: ranges of node {number}"
+        given = typed(own, ranges.get(str(number)), dict, "an object of numbers")
+        zeros = [np.zeros(t.shape) for t in implementation.types]
+        names = implementation.observe(implementation.node, zeros, np.zeros(implementation.node.type.shape))
+        record(own, given, tuple(names))
+        for name in names:
+            if typed(f"{own}: {name}", given[name], float, "a number") < 0:
+                raise ArtefactError(f"{own}: {name} must be a magnitude, not {given[name]}")
+    return calibration
 
 
 def _known(where: str, value: object, known: Collection[str]) -> str:

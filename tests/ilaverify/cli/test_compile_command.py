@@ -541,6 +541,17 @@ def shared(directory: Path, change: Callable[[list[Any]], object]) -> None:
     resealed(directory, lambda content: change(*content["shared"].values()))
 
 
+def ranges(directory: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """A change to the ranges that calibration saw, by node."""
+    resealed(directory, lambda content: change(content["calibration"]["ranges"]))
+
+
+def first(content: dict[str, Any]) -> dict[str, Any]:
+    """What stands first in an object."""
+    found: dict[str, Any] = next(iter(content.values()))
+    return found
+
+
 READING: dict[str, tuple[Callable[[Path], None], str]] = {
     "other calls": (accelerated(0, lambda a: a["calls"][0]["sizes"].update(h=5)), "must be those that follow"),
     "other formats": (accelerated(1, lambda a: a["quantisation"].update(bias_x=900)), "must be one that mappings"),
@@ -575,6 +586,9 @@ READING: dict[str, tuple[Callable[[Path], None], str]] = {
     "a plan with a key twice": (
         lambda d: with_a_key_twice(d, "plan.json"), "plan.json: the text must be in canonical form",
     ),
+    "no ranges of a node": (lambda d: ranges(d, lambda c: c.popitem()), "must be an object of numbers, not None"),
+    "a range less": (lambda d: ranges(d, lambda c: first(c).popitem()), "must have exactly the keys"),
+    "a range below 0": (lambda d: ranges(d, lambda c: first(c).update(x=-1.0)), "x must be a magnitude, not -1.0"),
     "a fixed tensor": (lambda d: first_buffer(d, fixed=0), "must have exactly the keys"),
     "a plan of something else": (
         lambda d: changed_file(d, "plan.json", lambda c: c.update(devices=[])), "must have exactly the keys",

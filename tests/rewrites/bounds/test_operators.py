@@ -41,7 +41,7 @@ from rewrites.campaigns.accelerators.device import quantise_fitting, run_flexasr
 from rewrites.campaigns.campaign import CampaignResult, run_campaign
 from rewrites.campaigns.definition import Campaign
 from rewrites.claims.theorems import applied, recurrence
-from rewrites.claims.theorems.flexasr import STEPS
+from rewrites.claims.theorems.flexasr import STEPS, STEPS_FROM
 from rewrites.claims.theorems.operators import OPERATORS
 from rewrites.claims.theorems.recurrence import over_time, steady
 from rewrites.mappings.flexasr.operations import attention
@@ -156,6 +156,17 @@ def test_recurrent_bounds_start_with_the_step_and_grow() -> None:
         assert closed is not None
         assert bound <= closed + Fraction(steps, 1 << 40)
         assert closed <= 1.01 * float(bound)
+
+
+def test_bounds_cover_all_steps_where_cell_states_become_smaller() -> None:
+    """From a large cell state the step's bound is the largest at first: it grows with the cell."""
+    hidden, _ = STEPS_FROM["lstm"]
+    ranges = {n: v for n, v in hidden.example.items() if n not in ("e_h", "e_c", "C")} | {"F": Fraction(1, 4)}
+    values = [b.value for b in over_time("lstm", ranges, 6, Fraction(8))]
+    assert None not in values
+    assert values == sorted(values), "each is about all states up to its timestep"  # type: ignore[type-var]
+    later = over_time("lstm", ranges, 1, Fraction(2))[0].value
+    assert values[0] is not None and later is not None and later < values[0]
 
 
 def test_a_bound_for_any_number_of_steps_is_above_that_of_every_number() -> None:

@@ -218,6 +218,15 @@ def test_many_timesteps_stay_within_their_bounds(kind: str, gates: int, scale: f
     assert bounds.theorem in OPERATORS and "step" in bounds.theorem
 
 
+def test_what_rounding_changes_in_a_given_state_counts_where_it_vanishes_with_time() -> None:
+    """A state beyond its format is cut, and each step halves what that changes."""
+    layer = [np.zeros((12, 16)), np.zeros((48, 16)), np.zeros((48, 16)), np.zeros(48), np.zeros(48)]
+    c = case("flexasr.gru_from", [*layer, np.ones((1, 16))], seen=[[*layer, np.full((1, 16), 0.2)]])
+    executed = (implementation := c.implementation()).run(c.operands, DEVICES)
+    error, bound = float(np.abs(executed.value - exact(c, c.operands)).max()), implementation.bounds(executed).on_given
+    assert bound is not None and 0.2 < error <= bound < 1.2 * error
+
+
 @pytest.mark.parametrize("name", [n for n in QUICK if n != "lstm from states"])
 def test_a_device_with_another_parameter_leaves_its_bound(name: str) -> None:
     """What the bound is for: a program with another format is caught on ordinary data."""

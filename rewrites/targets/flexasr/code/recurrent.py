@@ -148,7 +148,7 @@ class Recurrent(AdaptiveFloats):
         return count_beyond(np.maximum(*map(np.abs, states)), self.quantisation["bias_h"])
 
     def bounds(self, executed: Executed) -> Bounds:
-        """The bound of the last timestep, the largest one, and what rounding the operands may change."""
+        """The largest bound of all timesteps, and what rounding the operands may change."""
         kind = _kind(self.node)
         codes = [self._quantised(name, executed.given[name]) for name in self.operands]
         if codes[5:] and max(greatest(codes[5].values), greatest(executed.given["h"])) > 1:
@@ -263,6 +263,7 @@ def recurrent_change(kind: str, executed: Executed) -> float:
     reached = greatest(sums + operands["x"] @ operands["w"].T + operands["b"])
     gate = 1 / (1 + math.exp(-reached)) + FLOAT_ERROR
     e, cell = (operand_error(executed, name) if name in operands else 0.0 for name in ("h", "c"))
+    most = 0.0  # what rounding changes in given states may vanish with time
     for _ in range(len(hidden)):
         p = u * e + r
         g = a + p
@@ -276,6 +277,5 @@ def recurrent_change(kind: str, executed: Executed) -> float:
             m = a + largest_sum * g / 4 + factor * p
             e = g / 2 + min(max(m, e), factor * (m + e))
         e, cell = rounded_up(e), rounded_up(cell)
-        if e >= 2:
-            return math.inf
-    return e
+        most = max(most, e)
+    return most if most < 2 else math.inf
