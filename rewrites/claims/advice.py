@@ -19,6 +19,10 @@ _SHAPE = (
 )
 _SPLIT = "split the loop as `cell` is split, so that each counter is a coordinate, or a quotient or remainder of one"
 _TRIED = "look at this place of the program with the values of the solver's model, which stand below"
+_CASES = (
+    "if the program is right at these sizes, they may show a case that no sample shows: add them to sample_shapes, or "
+    "shapes that show every case, such as one block, one with a rest, and several with and without one; or "
+)
 
 _TIME = (
     "give solvers more time (--timeout); where that does not help, write addresses as concatenations or products of "
@@ -54,6 +58,12 @@ ADVICE: tuple[tuple[str, str], ...] = (
         r"needs the answer unsat.*: unknown",
         _TIME,
     ),
+    (
+        r"meet the index together",
+        "let the loops of both sides that lead to the output run in one order: a loop counted down against one counted "
+        "up is followed where it writes whole tiles, or where summands are added in any order",
+    ),
+    (r"\([^)]*: (cells|accumulation)\b[^)]*\) needs the answer unsat;.*: sat.*no run at these sizes", _CASES + _TRIED),
     (r"needs the answer \w+;.*: (sat|unsat)", _TRIED),
     (
         r"must select exactly one instruction|not shown to be a valid command|of .* selects|is not valid|is reserved",
@@ -106,7 +116,8 @@ ADVICE: tuple[tuple[str, str], ...] = (
         "give the counter as many bits as its extent needs, and not more than 32",
     ),
     (
-        r"accumulates over|depends on what it holds|as often as a memory says|a memory that is a term|stores data"
+        r"accumulates (over|in turn)|how often .* adds|depends on what it holds"
+        r"|as often as a memory says|a memory that is a term|stores data"
         r"|an address that|under a condition that stays open|carries a register|reads .* and writes it"
         r"|depends on itself|of its own|whole memory|depends on a register|writes \S+ depending on its registers"
         r"|no integer counterpart|must not depend on what|is no size|not known while unrolling|no single memory"
