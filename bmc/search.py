@@ -46,7 +46,8 @@ def search(
 
     The first shapes are tried from several initial states in short runs, with ``operands`` (at which a lemma is false)
     among the data; where one shows a difference, smaller ones are tried with random data, too.  At each shape the other
-    parameters are then varied within the domain.  Last come sizes at the ends of ranges, where no shapes are given.
+    parameters are then varied within the domain.  Last come sizes at the ends of ranges, where no shapes are given, and
+    what the budget left out of the mapping's own sample shapes: what they show does not depend on the machine's speed.
     None if there is none within the budget, or if the programs apply functions without a body, which says nothing about
     the mapping.
     """
@@ -70,7 +71,8 @@ def search(
     tries.until(1.0)
     if counterexample is None and shapes is None and first and not tries.over:
         counterexample = tries.at_ends(min((sizes for _, sizes in first), key=lambda sizes: sum(sizes.values())))
-    return counterexample
+    samples = first if shapes is None and mapping.sample_shapes else ()
+    return counterexample or tries.rest(samples, operands)
 
 
 def _sizes_of(
@@ -124,6 +126,8 @@ class _Tries:
         self.start = time.perf_counter()
         self.deadline = self.start + seconds
         self.cannot_run = False
+        self._finished: set[tuple[int, ...] | None] = set()
+        """Shapes at which all short runs came to an end."""
 
     def until(self, part: float) -> None:
         """Lets tries go on until this part of the budget is used up."""
@@ -151,16 +155,34 @@ class _Tries:
         self,
         shapes: Sequence[tuple[tuple[int, ...] | None, dict[str, int]]],
         operands: Sequence[Sequence[int]] = (),
+        part: float = _SHORT_RUN,
     ) -> Counterexample | None:
         """As :meth:`at`, in short runs at each of some shapes, from states in which programs seldom run long."""
         tensors = [ours for ours, _ in self.runner.mapping.inputs]
         for shape, sizes in shapes:
+            ended = True
             for draw in settled(self.seed, self.runner.reset, tensors, operands):
                 if self.over:
                     return None
-                outcome = self._run(sizes, draw, _SHORT_RUN)
+                outcome = self._run(sizes, draw, part)
                 if outcome is not None and outcome.failed:
                     return self._shrunk(sizes, shape, outcome, draw)
+                ended = ended and outcome is not None
+            if ended:
+                self._finished.add(shape)
+        return None
+
+    def rest(
+        self, shapes: Sequence[tuple[tuple[int, ...], dict[str, int]]], operands: Sequence[Sequence[int]]
+    ) -> Counterexample | None:
+        """As :meth:`settled`, at shapes where it did not finish, each with the whole budget anew."""
+        for shape, sizes in shapes:
+            self.start = time.perf_counter()
+            self.until(1.0)
+            again = shape not in self._finished and not self.cannot_run
+            counterexample = self.settled([(shape, sizes)], operands, 0.5) if again else None
+            if counterexample is not None:
+                return counterexample
         return None
 
     def at_ends(self, sizes: dict[str, int]) -> Counterexample | None:

@@ -171,13 +171,15 @@ def _compile(options: argparse.Namespace) -> int:
     except StoreError as error:
         raise UsageError(f"{error}; or use --no-store") from error
     except (ArtefactError, GraphError) as error:
-        raise UsageError(f"{options.model}: {error}") from error
+        named = str(error).startswith(f"the model {options.model} ")
+        raise UsageError(str(error) if named else f"{options.model}: {error}") from error
     if options.json:
         print_json(_json(compiled, digest, options.directory))
     else:
         _show(compiled, digest, options.directory)
         if len(compiled.proof.left_out) > 1:
-            prove = command_line("prove", "--target", ",".join(compiled.targets), "-o", options.proofs)
+            store = () if options.store is None else ("--store", options.store)
+            prove = command_line("prove", "--target", ",".join(compiled.targets), "-o", options.proofs, *store)
             print(f"next      {prove} proves all that was left out; then compile again")
     return EXIT_PROVED
 

@@ -190,7 +190,7 @@ class _Summary:
 def _lines(summary: _Summary) -> Iterator[str]:
     from reports.outcomes import counted
     from rewrites.compiler.artefact.origins import printable
-    from rewrites.compiler.artefact.summary import CAVEATS, equality_text
+    from rewrites.compiler.artefact.summary import caveats, equality_text
 
     options, compiled, result, running = summary.options, summary.compiled, summary.result, summary.running
     targets, many = ", ".join(compiled.targets), summary.of > 1
@@ -198,7 +198,7 @@ def _lines(summary: _Summary) -> Iterator[str]:
     operators = counted(len(result.nodes), "operator")
     yield f"{printable(compiled.model.name)} on {targets}: {operators} on accelerators{samples}"
     yield ""
-    yield from lines_of(result.nodes, result.samples)
+    yield from lines_of(result.nodes, result.samples) if result.nodes else ("nothing ran on an accelerator",)
     yield ""
     yield f"outputs beside {options.reference}"
     for output in result.outputs:
@@ -220,7 +220,7 @@ def _lines(summary: _Summary) -> Iterator[str]:
     for name, c in compiled.proof.certificates.items():
         yield f"    {c.digest[:12]}  {name} ({c.kind}, {counted(c.uses, 'use')})"
     yield "not claimed"
-    yield from (f"  {text}" for text in CAVEATS)
+    yield from (f"  {text}" for text in caveats(compiled))
     yield ""
     outside = result.first_outside
     if outside is not None:
@@ -237,7 +237,9 @@ def _lines(summary: _Summary) -> Iterator[str]:
         within = sum(n.inside is True and not n.cut for n in result.nodes)
         others = sum(n.inside is None for n in result.nodes)
         declared = sum(n.inside is not None and not n.theorem for n in result.nodes)
-        if others == len(result.nodes):
+        if not result.nodes:
+            yield "nothing ran on an accelerator, so that there are no bounds"
+        elif others == len(result.nodes):
             yield "no operator has a bound on these operands"
         else:
             yield (
@@ -281,7 +283,7 @@ def network_lines(result: Comparison) -> Iterator[str]:
         yield f"{output.output}: largest error {output.error:.3g}{error_at}, bound {output.bound:.3g}{at}{factor}"
         parts = [f"{part.size:.3g} node {part.node} ({operators[part.node]})" for part in output.own[:3]]
         rest = sum(part.size for part in output.own[3:])
-        parts += [f"{rest:.3g} {len(output.own) - 3} others"] if len(output.own) > 3 else []
+        parts += [f"{rest:.3g} from {counted(len(output.own) - 3, 'other')}"] if len(output.own) > 3 else []
         parts += [f"the rest, {output.missed:.3g}, is what weights may miss"] if output.missed else []
         yield f"  of it {abs(output.known):.3g} is known with its sign; operators: {', '.join(parts) or 'nothing'}"
         if output.declared:

@@ -16,7 +16,7 @@ from operator import and_, mul
 from typing import NamedTuple
 
 from ila_lang import BOOL, Expr, Fragment, Function, Ila, Kernel, bv, const, digest, ite, mem, var
-from ila_lang.language.sorts import MemSort
+from ila_lang.language.sorts import BvSort, MemSort
 from ila_lang.mapping import TensorMapping
 from ir_semantics.layers.boxes import BOX_CODE, SIZES, box_ir, number, sizes_of_axes
 from ir_semantics.layers.layer import bits, call
@@ -128,10 +128,57 @@ def conversion_claim(
 ) -> ConversionClaim:
     """The conversion by ``function``, whose first parameter is an element of x.
 
-    The others are the format of ``codes``, and sizes of the mapping, in these ranges.
+    The others are the format of ``codes``, by name and in order, and sizes of the mapping, in these ranges.  Raises
+    TypeError for what is no such function or range, and ValueError where they do not fit, or ``codes`` is neither x
+    nor y.
     """
+    _require_function(name, function)
+    if codes not in (SOURCE, TARGET):
+        raise ValueError(f"conversion {name}: codes must be {SOURCE!r} or {TARGET!r}, not {codes!r}")
+    if type(axes) is not int or not 1 <= axes <= len(_SAMPLES[0]):
+        raise ValueError(f"conversion {name}: axes must be a number from 1 to {len(_SAMPLES[0])}, not {axes!r}")
+    _require_formats(name, function, formats, sizes_of_axes(axes))
     build = partial(conversion_mapping, name, function, formats, axes)
     return ConversionClaim(name, summary, build, axes=axes, formats=tuple(formats), codes=codes, function=function)
+
+
+def _require_function(name: str, function: Function) -> None:
+    if not isinstance(function, Function):
+        raise TypeError(
+            f"conversion {name}: its function must be a Function, such as @primitive makes, not {function!r:.60}"
+        )
+    sorts = [*(p.sort for p in function.params), function.result]
+    if len(sorts) < 2 or not all(isinstance(sort, BvSort) for sort in sorts):
+        raise TypeError(
+            f"conversion {name}: {function.name} must take an element, and give one, of bit-vectors, not "
+            f"({', '.join(map(str, sorts[:-1]))}) to {sorts[-1]}"
+        )
+
+
+def _require_formats(name: str, function: Function, formats: Mapping[str, range], sizes: Sequence[str]) -> None:
+    if not isinstance(formats, Mapping):
+        raise TypeError(f"conversion {name}: formats must be a mapping from names to ranges, not {formats!r:.60}")
+    own = [p.name.removeprefix(f"{function.name}.") for p in function.params[1:]]
+    if list(formats) != own:
+        raise ValueError(
+            f"conversion {name}: formats must be the parameters of {function.name} after the first, in order, "
+            f"{own}, not {list(formats)}"
+        )
+    for parameter, (format_name, values) in zip(function.params[1:], formats.items(), strict=True):
+        if format_name in sizes:
+            raise ValueError(
+                f"conversion {name}: a format must not be called {format_name}, which is a size of boxes; "
+                f"rename the parameter of {function.name}"
+            )
+        if not isinstance(values, range):
+            raise TypeError(f"conversion {name}: format {format_name} must be given a range, not {values!r:.60}")
+        width = bits(parameter.sort)
+        most = 1 << min(width, 32)
+        if not values or values.step != 1 or values[0] < 0 or values[-1] >= most:
+            raise ValueError(
+                f"conversion {name}: format {format_name}, of {width} bits, must be given a range of numbers from 0 "
+                f"to {most - 1}, in steps of 1 and not empty, not {values}"
+            )
 
 
 _INPUTS, _OUTPUT = ((SOURCE, "tensor_in"), (TARGET, "tensor_before")), (TARGET, "tensor_out")

@@ -14,9 +14,11 @@ from pathlib import Path
 import pytest
 
 from bmc.budget import CHUNK, MOST_WORDS, Budget, BudgetExceeded
+from bmc.contents import Draw
 from bmc.counterexample import placed, replays
 from bmc.programs import write_program_file
 from bmc.prove import prove
+from bmc.runner import Outcome, Runner
 from bmc.search import search
 from ila_lang import Expr, Kernel, bv, const, mem, primitive, true, uninterpreted, var
 from ila_lang.language.fragment import Fragment
@@ -276,6 +278,30 @@ def test_registers_at_reset_are_tried_before_any_that_make_runs_long() -> None:
     assert found is not None and found.shape == (2, 2) and replays(wrong, found)
     assert not [cell for cell in found.initial if cell.side != "input"]
     assert time.perf_counter() - start < 1.0
+
+
+def test_what_a_sample_shape_shows_is_found_by_a_slow_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its clock a run takes a second, so that the budget is over before the last shape."""
+
+    def the_last_shape_is_wrong(kernel: Kernel, s: Mapping[str, Expr]) -> None:
+        copy_body(kernel, s)
+        with kernel.when("last", s["m"] == 7):
+            kernel.store(s["dst"], const(0, 32), kernel.load("first", s["src"], const(0, 32)) + 1)
+
+    now = 0.0
+    run = Runner.run
+
+    def slow(self: Runner, sizes: Mapping[str, int], draw: Draw) -> Outcome:
+        nonlocal now
+        now += 1.0
+        return run(self, sizes, draw)
+
+    monkeypatch.setattr(time, "perf_counter", lambda: now)
+    monkeypatch.setattr(Runner, "run", slow)
+    wrong = replace(mapping(the_last_shape_is_wrong), sample_shapes=tuple((2, m) for m in range(1, 8)))
+    found = search(wrong, budget_seconds=6.0)
+    assert found is not None and found.shape == (2, 7) and replays(wrong, found)
+    assert search(wrong, shapes=wrong.sample_shapes, budget_seconds=6.0) is None
 
 
 def test_a_size_at_the_end_of_a_registers_range_is_tried() -> None:

@@ -199,6 +199,7 @@ def test_from_proofs_to_a_run(chip: Run, tmp_path: Path) -> None:
     assert "declared" not in out
     summary = (tmp_path / "compiled" / "SUMMARY.md").read_text()
     assert "That operators are what their mappings compute over the real numbers is among these claims" in summary
+    assert "| the author's code |" in summary and "is code of the target's author for node" in summary
     inputs = draw.normal(size=(5, 1500)).astype("float32")
     np.savez(tmp_path / "x.npz", x=inputs)
     result = tmp_path / "y.npz"

@@ -401,6 +401,14 @@ def test_the_bound_of_a_network_names_its_samples_and_its_rest() -> None:
     ]
 
 
+@pytest.mark.parametrize(("more", "told"), [(1, "0.25 from 1 other"), (2, "0.5 from 2 others")])
+def test_operators_beyond_three_are_counted(more: int, told: str) -> None:
+    own = (*[OwnError(1, 1.0)] * 3, *[OwnError(1, 0.25)] * more)
+    output = Composed("y", 1.0, 3.0, 1, True, "", 0.5, own, (), 4, 4, 0.0)
+    result = Comparison({}, (node(0.5, 1.0, 4),), (), (), 0.0, 0.0, 0.0, 2, (output,))
+    assert list(network_lines(result))[1].endswith(f"1 node 1 (op), {told}")
+
+
 def test_a_cut_result_is_no_success_and_told() -> None:
     cut = replace(node(0.9, 1.0, 0), cuts=(Cut(RESULT, 3, 10, False),))
     assert cut.inside and cut.cut and cut.as_json()["saturated"] == {RESULT: 3}

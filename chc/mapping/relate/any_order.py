@@ -72,8 +72,14 @@ class AnyOrder:
         totals = []
         for number, (a, b) in enumerate(zip(*roots, strict=True), 1):
             operator = self.opened.operator(self.device, a)
-            if operator is None or operator is not self.opened.operator(self.ir, b) or a.sort != b.sort:
-                raise Unsupported("both sides fold by operators whose order is not free, or by different ones")
+            other = self.opened.operator(self.ir, b)
+            if operator is None:
+                raise Unsupported(self.opened.unknown(self.device, a, "the device"))
+            if other is None:
+                raise Unsupported(self.opened.unknown(self.ir, b, "the IR"))
+            if operator is not other or a.sort != b.sort:
+                one, two = (f"{o.reduction.operator.name} to {r.sort}" for o, r in ((operator, a), (other, b)))
+                raise Unsupported(f"the device folds by {one}, and the IR by {two}")
             total = fresh("total.any_order", a.sort)
             rest = self._total(context, f"{name}{', ' if name else ''}sum {number}", operator, (a, b))
             left, right = (

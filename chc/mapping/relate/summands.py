@@ -135,6 +135,18 @@ class Opened:
             known = self._addition(node.sort) if self._is_sum(node) else self._applied(node)
         return self._addition(root.sort) if known is not None and known.adds else known
 
+    def unknown(self, side: Values, root: Expr, name: str) -> str:
+        """Why :meth:`operator` finds none for a sum of the side of that name."""
+        node = _uncast(root)
+        use = side.folds.get(node)
+        if use is not None and use.fold.step[_place(use, node)] in side.definitions.schedule.folds:
+            return (
+                f"each step of {name}'s fold is itself a fold that goes on from there, and how often that runs is not "
+                "known to be the same in each step; such sums are not opened: let inner loops have one extent, and "
+                "peel off the steps that have another"
+            )
+        return f"{name} folds by no operator that may be applied in any order"
+
     def _applied(self, node: Expr) -> Operator | None:
         """The operator that a term applies."""
         for reduction in self.proof.mapping.sums:

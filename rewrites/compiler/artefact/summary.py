@@ -5,22 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from rewrites.compiler.codegen import declared
+from rewrites.compiler.codegen.floats import FloatImplementation
+from rewrites.compiler.codegen.interface import Implementation
 from smt_encodings.claims import Equality
 
 from .model import Compiled
 from .origins import origin_text, printable
 
-CAVEATS = (
+_MODELS = (
     "Simulators are derived from the same models as the proofs; that hardware behaves like them is not claimed.",
     "That the graph means what other runtimes compute is tested (ONNX backend tests), not proved.",
-    "What the host does for a program (to quantise and pad operands, to put results together) is proved where it is "
-    "part of the mapping, as in those of float32 tensors; elsewhere it is tested.",
+)
+_NUMBERS = (
     "Quantisation is chosen from ranges that calibration saw. Numbers beyond them are cut to the end of their format.",
     "Bounds of operators are about one operator on its own operands. How a run composes them into bounds of outputs is "
     "derived by hand and tested, not proved; nothing is said about accuracy.",
     "Nothing is claimed about time on hardware, interrupts, or commands of other masters in between.",
 )
-"""What a compiled model does not guarantee."""
+_HOST = "What the host does for a node's programs (to round and pad operands, to cut them, to put results together)"
 
 _EQUALITY = {
     Equality.BIT_EXACT: "the same bits",
@@ -28,6 +30,29 @@ _EQUALITY = {
     Equality.OVER_REALS: "the same real numbers, where every operation of the model and of its chain of rules has a "
     "real value (no infinity, no division by 0); floating-point results may be rounded differently",
 }
+
+
+def caveats(compiled: Compiled) -> tuple[str, ...]:
+    """What a compiled model does not guarantee."""
+    return (*_MODELS, *_host_share(compiled), *_NUMBERS)
+
+
+def _host_share(compiled: Compiled) -> Iterator[str]:
+    """Which nodes' host code is not proved, or that it is, but for zeros in gates; nothing where no node has any."""
+    own = [str(n) for n, implementation in compiled.implementations.items() if not _is_host_proved(implementation)]
+    if len(own) < len(compiled.implementations):
+        yield (
+            f"{_HOST} is proved programs{', for other nodes than the next line names' if own else ''}; where they put "
+            "zeros into the weights of recurrent layers is tested."
+        )
+    if own:
+        nodes = f"node{'' if len(own) == 1 else 's'} {', '.join(own)}"
+        yield f"{_HOST} is code of the target's author for {nodes}: nothing is proved of it, and its tests are the author's."
+
+
+def _is_host_proved(implementation: Implementation) -> bool:
+    """Whether its host code is a sequence of proved programs."""
+    return isinstance(implementation, FloatImplementation)
 
 
 def equality_text(equality: Equality) -> str:
@@ -43,7 +68,8 @@ def calibration_text(compiled: Compiled) -> str:
             f"NO CALIBRATION DATA WERE GIVEN: ranges are those of {calibration.get('samples')} random inputs (seed "
             f"{calibration.get('seed')}), which may be far from real ones; give data with --calibrate"
         )
-    return f"ranges are those of {calibration.get('samples')} given inputs"
+    samples = calibration.get("samples")
+    return f"ranges are those of {samples} given {'input' if samples == 1 else 'inputs'}"
 
 
 def summary_text(compiled: Compiled) -> str:
@@ -69,8 +95,8 @@ the graph equals the model in the sense of {equality_text(proof.equality)}.
 
 ## What runs where
 
-| node | operator | from | result | programs | commands | mappings | formats |
-|---|---|---|---|---|---|---|---|
+| node | operator | from | result | programs | commands | mappings | host's share | formats |
+|---|---|---|---|---|---|---|---|---|
 {_joined(_accelerated(compiled))}
 | stays on the host | nodes | why |
 |---|---|---|
@@ -98,7 +124,7 @@ are what the compiler said.
 
 ## What this does not mean
 
-{_joined(f"* {text}" for text in CAVEATS)}"""
+{_joined(f"* {text}" for text in caveats(compiled))}"""
 
 
 def _joined(lines: Iterable[str]) -> str:
@@ -122,10 +148,11 @@ def _accelerated(compiled: Compiled) -> Iterator[str]:
         node = compiled.graph.nodes[number]
         mappings = ", ".join(m.name for m in implementation.mappings)
         formats = ", ".join(f"{name} {value}" for name, value in sorted(implementation.quantisation.items()))
+        share = "proved" if _is_host_proved(implementation) else "the author's code"
         commands = sum(p["commands"] for p in compiled.programs[number])
         yield (
             f"| {number} | {node.operator} | {_cell(origin_text(compiled.graph, number))} | {node.type} | "
-            f"{len(implementation.calls)} | {commands:,} | {mappings} | {formats} |"
+            f"{len(implementation.calls)} | {commands:,} | {mappings} | {share} | {formats} |"
         )
 
 

@@ -270,6 +270,29 @@ def twice_by_condition(e: Engine) -> None:
     e.store("results", total)
 
 
+def uneven(e: Engine) -> None:
+    total = e.register()
+    with e.loop((e.length + 3) >> 2) as b:
+        left = e.length - (b << 2)
+        with e.loop(ite(left < 4, left, const(4, 32))) as i:
+            e.add(total, e.product((b << 2) + i))
+    e.store("results", total)
+
+
+def multiplied(e: Engine) -> None:
+    total = e.register()
+    with e.loop(e.length >> 1) as i:
+        e.kernel.assign(total, total * e.product(i * 2))
+    e.store("results", total)
+
+
+def exclusive_or(e: Engine) -> None:
+    total = e.register()
+    with e.loop(e.length >> 1) as i:
+        e.kernel.assign(total, total ^ e.product(i * 2))
+    e.store("results", total)
+
+
 def narrower(bits: int, between: int) -> Part:
     """Sums of four products in fewer bits, extended in two steps."""
 
@@ -366,3 +389,23 @@ def test_partial_sums_that_overflow_are_not_proved(bits: int) -> None:
     PATTERNS["overflow"] = Pattern((blocks(bits), blocks_added), {"one": bits}, FOURS, is_open=False)
     verdict = prove(of("overflow"), discharger=Discharger(timeout=3.0, second=False), horn_timeout=3.0)
     assert verdict.status is not Status.PROVED
+
+
+@pytest.mark.parametrize(
+    ("part", "reason"),
+    [
+        (
+            uneven,
+            "in any order, each step of the device's fold is itself a fold that goes on from there, and how often that "
+            "runs is not known to be the same in each step; such sums are not opened: let inner loops have one extent, "
+            "and peel off the steps that have another",
+        ),
+        (exclusive_or, "in any order, the device folds by bvxor_bv32 to bv32, and the IR by bvadd_bv32 to bv32"),
+        (multiplied, "in any order, the device folds by no operator that may be applied in any order"),
+    ],
+)
+def test_the_reason_says_what_the_folds_are(part: Part, reason: str) -> None:
+    PATTERNS["refused"] = Pattern((part,), {})
+    verdict = prove(of("refused"), discharger=Discharger(timeout=3.0, second=False), horn_timeout=3.0)
+    assert verdict.status is Status.UNKNOWN
+    assert verdict.reason.endswith(reason), verdict.reason

@@ -41,7 +41,7 @@ from rewrites.compiler.artefact.directory import MODEL
 from rewrites.compiler.artefact.errors import ArtefactError
 from rewrites.compiler.artefact.model import read_compiled, write_compiled
 from rewrites.compiler.artefact.running import commands, run_compiled
-from rewrites.compiler.artefact.summary import summary_text
+from rewrites.compiler.artefact.summary import calibration_text, caveats, summary_text
 from rewrites.compiler.codegen import Bounds, Devices, Options, programs
 from rewrites.compiler.codegen.calibration import calibrate
 from rewrites.mappings import programs as programs_of_mappings
@@ -83,6 +83,36 @@ def test_what_is_read_is_what_was_written(place: Path, tmp_path: Path) -> None:
     assert write_compiled(tmp_path / "fresh", fresh, summary_text(fresh)) == again.digest
     for path in sorted((place / "made").rglob("*.*")):
         assert (tmp_path / "again" / path.relative_to(place / "made")).read_bytes() == path.read_bytes()
+
+
+def test_the_summary_says_whose_code_is_around_programs(place: Path) -> None:
+    compiled = read_compiled(place / "made", backends())
+    assert len(re.findall(r"^\| \d+ \|.*\| proved \| [^|]*\|$", compiled.summary, re.MULTILINE)) == 2
+    what = "What the host does for a node's programs (to round and pad operands, to cut them, to put results together) is "
+    proved = f"{what}proved programs; where they put zeros into the weights of recurrent layers is tested."
+    assert f"\n* {proved}\n" in compiled.summary
+    assert [text for text in caveats(compiled) if text.startswith(what)] == [proved]
+    first, second = compiled.implementations
+    authors: Any = object()  # an implementation that is no FloatImplementation
+    mixed = replace(compiled, implementations={**compiled.implementations, second: authors})
+    assert [text for text in caveats(mixed) if text.startswith(what)] == [
+        f"{what}proved programs, for other nodes than the next line names; where they put zeros into the weights of "
+        "recurrent layers is tested.",
+        f"{what}code of the target's author for node {second}: nothing is proved of it, and its tests are the author's.",
+    ]
+    alone = replace(compiled, implementations={first: authors, second: authors})
+    assert [text for text in caveats(alone) if text.startswith(what)] == [
+        f"{what}code of the target's author for nodes {first}, {second}: nothing is proved of it, and its tests are the "
+        "author's."
+    ]
+    assert not [text for text in caveats(replace(compiled, implementations={})) if text.startswith(what)]
+
+
+@pytest.mark.parametrize(("samples", "told"), [(1, "1 given input"), (3, "3 given inputs")])
+def test_the_inputs_of_ranges_are_counted(samples: int, told: str, place: Path) -> None:
+    compiled = read_compiled(place / "made", backends())
+    choices = replace(compiled.choices, calibration={"given": True, "samples": samples})
+    assert calibration_text(replace(compiled, choices=choices)) == f"ranges are those of {told}"
 
 
 def test_a_run_stays_within_its_bounds(place: Path) -> None:
@@ -1003,7 +1033,7 @@ def test_bad_usage_of_compile(place: Path, tmp_path: Path, capsys: pytest.Captur
             (model, "--target", "vta", "-o", tmp_path / "mine", "--proofs", proofs),
             "it holds other files; name another place",
         ),
-        ((tmp_path / "none.onnx", "--target", "vta", "-o", out, "--proofs", proofs), "must be a readable file"),
+        ((tmp_path / "none.onnx", "--target", "vta", "-o", out, "--proofs", proofs), f"ilaverify: the model {tmp_path / 'none.onnx'} must be a readable file: No such file or directory"),
         ((tmp_path / "cut.onnx", "--target", "vta", "-o", out, "--proofs", proofs), "cut.onnx"),
         (
             (model, "--target", "vta", "-o", out, "--proofs", proofs, "--calibrate", tmp_path / "x.npz"),
@@ -1035,7 +1065,7 @@ def test_compile_as_a_command(place: Path, tmp_path: Path, capsys: pytest.Captur
     count = len(RESTS_ON) + len(BOUNDS)
     assert code == 0 and f"rests on      {count} certificates" in out and "generating programs" in err
     assert "left out      a-bias-of-zeros: there is no certificate" in out
-    prove = f"ilaverify prove --target {','.join(TARGETS)} -o {place / 'proofs'}"
+    prove = f"ilaverify prove --target {','.join(TARGETS)} -o {place / 'proofs'} --store {tmp_path / 'proofs.sqlite3'}"
     assert f"\nnext      {prove} proves all that was left out; then compile again\n" in out
     assert "NO CALIBRATION DATA WERE GIVEN" in out
     np.savez(tmp_path / "x.npz", image=np.stack([image(k)["image"] for k in range(3)]))

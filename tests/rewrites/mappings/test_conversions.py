@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,11 +13,11 @@ from numpy.typing import NDArray
 
 from accel_models.flexasr.floats import EXPONENT_AT_0
 from accel_models.flexasr.quantise import dequantise, quantise
-from ila_lang import bv, const, var
+from ila_lang import BOOL, Function, bv, const, var
 from ila_lang.mapping import SizeError, TensorMapping
 from ila_lang.streams.programs import Program
 from ila_lang.streams.simulator import Simulator
-from rewrites.mappings.conversions import ConversionClaim, axis_sizes
+from rewrites.mappings.conversions import TARGET, ConversionClaim, axis_sizes, conversion_claim
 from rewrites.mappings.flexasr.claims import READ, ROUND
 from rewrites.mappings.hlscnn import claims as hlscnn
 from rewrites.mappings.vta import claims as vta
@@ -128,3 +129,67 @@ def test_sizes_that_leave_a_tensor_or_wrap_are_refused(changes: dict[str, int], 
     ROUND.mapping.require(sizes)
     with pytest.raises(SizeError, match=condition):
         ROUND.mapping.require(sizes | changes)
+
+
+IDENTITY = Function("same", {"x": bv(8), "exponent": bv(8)}, bv(8), None)
+"""A function for conversions, of an element and a format."""
+WIDE = Function("wide", {"x": bv(8), "X1": bv(8)}, bv(8), None)
+TRUTH = Function("truth", {"x": BOOL}, bv(8), None)
+FORMATS: Any = {"exponent": range(1, 5)}
+RANGE = "conversion mine: format exponent, of 8 bits, must be given a range of numbers from 0 to 255, in steps of 1 and "
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "message"),
+    [
+        (
+            {"formats": {}},
+            ValueError,
+            "conversion mine: formats must be the parameters of same after the first, in order, ['exponent'], not []",
+        ),
+        (
+            {"formats": {"bias": range(1, 5)}},
+            ValueError,
+            "conversion mine: formats must be the parameters of same after the first, in order, ['exponent'], not "
+            "['bias']",
+        ),
+        (
+            {"function": WIDE, "formats": {"X1": range(4)}},
+            ValueError,
+            "conversion mine: a format must not be called X1, which is a size of boxes; rename the parameter of wide",
+        ),
+        ({"formats": {"exponent": range(0)}}, ValueError, RANGE + "not empty, not range(0, 0)"),
+        ({"formats": {"exponent": range(1000)}}, ValueError, RANGE + "not empty, not range(0, 1000)"),
+        ({"formats": {"exponent": range(-1, 5)}}, ValueError, RANGE + "not empty, not range(-1, 5)"),
+        ({"formats": {"exponent": range(0, 9, 2)}}, ValueError, RANGE + "not empty, not range(0, 9, 2)"),
+        (
+            {"formats": {"exponent": [1, 2]}},
+            TypeError,
+            "conversion mine: format exponent must be given a range, not [1, 2]",
+        ),
+        (
+            {"formats": 5},
+            TypeError,
+            "conversion mine: formats must be a mapping from names to ranges, not 5",
+        ),
+        (
+            {"function": str},
+            TypeError,
+            "conversion mine: its function must be a Function, such as @primitive makes, not <class 'str'>",
+        ),
+        (
+            {"function": TRUTH},
+            TypeError,
+            "conversion mine: truth must take an element, and give one, of bit-vectors, not (bool) to bv8",
+        ),
+        ({"codes": "y"}, ValueError, "conversion mine: codes must be 'host_x' or 'host_y', not 'y'"),
+        ({"axes": 0}, ValueError, "conversion mine: axes must be a number from 1 to 3, not 0"),
+        ({"axes": 4}, ValueError, "conversion mine: axes must be a number from 1 to 3, not 4"),
+    ],
+)
+def test_arguments_that_make_no_conversion(given: dict[str, Any], kind: type[Exception], message: str) -> None:
+    arguments: dict[str, Any] = {"function": IDENTITY, "formats": FORMATS, "codes": TARGET, **given}
+    with pytest.raises(kind) as refused:
+        conversion_claim("mine", "a conversion", **arguments)
+    assert str(refused.value) == message
+    conversion_claim("mine", "a conversion", IDENTITY, FORMATS, codes=TARGET, axes=3).mapping  # noqa: B018

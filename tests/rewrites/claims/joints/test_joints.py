@@ -85,7 +85,7 @@ def of(operator: Any, claim: MappingClaim) -> Joint:
     return joint
 
 
-@pytest.mark.parametrize("name", map(marked, joint_entries()))
+@pytest.mark.parametrize("name", [marked(name) for name in joint_entries()])
 def test_ours_are_proved(name: str) -> None:
     subject = joint_entries()[name].build()
     assert isinstance(subject, JointSubject)
@@ -220,7 +220,7 @@ TWINS: dict[str, tuple[Joint, Operator]] = {
 }
 
 
-@pytest.mark.parametrize("name", map(marked, TWINS))
+@pytest.mark.parametrize("name", [marked(name) for name in TWINS])
 def test_a_twin_is_not_proved(name: str) -> None:
     verdict = decided(*TWINS[name])
     unread = "another format" in name or name in ("conv2d: with relu in hardware", "vta: operands exchanged")
