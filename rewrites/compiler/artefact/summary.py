@@ -47,7 +47,7 @@ def _host_share(compiled: Compiled) -> Iterator[str]:
         )
     if own:
         nodes = f"node{'' if len(own) == 1 else 's'} {', '.join(own)}"
-        yield f"{_HOST} is code of the target's author for {nodes}: nothing is proved of it, and its tests are the author's."
+        yield f"{_HOST} is code of the target's author for {nodes}: nothing is proved of it."
 
 
 def _is_host_proved(implementation: Implementation) -> bool:

@@ -88,7 +88,9 @@ def test_what_is_read_is_what_was_written(place: Path, tmp_path: Path) -> None:
 def test_the_summary_says_whose_code_is_around_programs(place: Path) -> None:
     compiled = read_compiled(place / "made", backends())
     assert len(re.findall(r"^\| \d+ \|.*\| proved \| [^|]*\|$", compiled.summary, re.MULTILINE)) == 2
-    what = "What the host does for a node's programs (to round and pad operands, to cut them, to put results together) is "
+    what = (
+        "What the host does for a node's programs (to round and pad operands, to cut them, to put results together) is "
+    )
     proved = f"{what}proved programs; where they put zeros into the weights of recurrent layers is tested."
     assert f"\n* {proved}\n" in compiled.summary
     assert [text for text in caveats(compiled) if text.startswith(what)] == [proved]
@@ -98,12 +100,11 @@ def test_the_summary_says_whose_code_is_around_programs(place: Path) -> None:
     assert [text for text in caveats(mixed) if text.startswith(what)] == [
         f"{what}proved programs, for other nodes than the next line names; where they put zeros into the weights of "
         "recurrent layers is tested.",
-        f"{what}code of the target's author for node {second}: nothing is proved of it, and its tests are the author's.",
+        f"{what}code of the target's author for node {second}: nothing is proved of it.",
     ]
     alone = replace(compiled, implementations={first: authors, second: authors})
     assert [text for text in caveats(alone) if text.startswith(what)] == [
-        f"{what}code of the target's author for nodes {first}, {second}: nothing is proved of it, and its tests are the "
-        "author's."
+        f"{what}code of the target's author for nodes {first}, {second}: nothing is proved of it."
     ]
     assert not [text for text in caveats(replace(compiled, implementations={})) if text.startswith(what)]
 
@@ -1033,7 +1034,10 @@ def test_bad_usage_of_compile(place: Path, tmp_path: Path, capsys: pytest.Captur
             (model, "--target", "vta", "-o", tmp_path / "mine", "--proofs", proofs),
             "it holds other files; name another place",
         ),
-        ((tmp_path / "none.onnx", "--target", "vta", "-o", out, "--proofs", proofs), f"ilaverify: the model {tmp_path / 'none.onnx'} must be a readable file: No such file or directory"),
+        (
+            (tmp_path / "none.onnx", "--target", "vta", "-o", out, "--proofs", proofs),
+            f"ilaverify: the model {tmp_path / 'none.onnx'} must be a readable file: No such file or directory",
+        ),
         ((tmp_path / "cut.onnx", "--target", "vta", "-o", out, "--proofs", proofs), "cut.onnx"),
         (
             (model, "--target", "vta", "-o", out, "--proofs", proofs, "--calibrate", tmp_path / "x.npz"),

@@ -136,7 +136,9 @@ IDENTITY = Function("same", {"x": bv(8), "exponent": bv(8)}, bv(8), None)
 WIDE = Function("wide", {"x": bv(8), "X1": bv(8)}, bv(8), None)
 TRUTH = Function("truth", {"x": BOOL}, bv(8), None)
 FORMATS: Any = {"exponent": range(1, 5)}
-RANGE = "conversion mine: format exponent, of 8 bits, must be given a range of numbers from 0 to 255, in steps of 1 and "
+RANGE = (
+    "conversion mine: format exponent, of 8 bits, must be given a range of numbers from 0 to 255, in steps of 1 and "
+)
 
 
 @pytest.mark.parametrize(
