@@ -19,7 +19,6 @@ from typing import Any, Final, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from chc.tensor_rules.context import sizes_drawn
 from chc.tensor_rules.rule import TensorRule
 from ir_semantics.graph.build import expansion
 from ir_semantics.graph.ir import Attributes, attributes_of
@@ -141,6 +140,8 @@ def _in_parts(x: Tensor, axis: int, place: Index) -> Tensor:
 
 def difference(rule: LayerRule) -> str:
     """At which sizes both sides differ when the graphs of their layers are evaluated; empty where they do not."""
+    from chc.tensor_rules.context import sizes_drawn  # it loads solvers, which a run of a compiled model does without
+
     draw = random.Random(0)
     whole, part = rule.layers
     changed = rule.changed(input_("states", *whole.shape))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
 import os
@@ -26,7 +27,7 @@ from ilaverify.cli.outcomes import chosen_entries
 from ilaverify.cli.run import lines_of
 from ilaverify.errors import UsageError
 from ilaverify.identity import prover_identity
-from ilaverify.models.comparison import Samples, compare, distance, outputs_beside
+from ilaverify.models.comparison import Comparison, Samples, compare, distance, outputs_beside
 from ilaverify.models.compilation import Request, claims_for, compile_model
 from ilaverify.models.datasets import dataset_of
 from ilaverify.models.loading import load_compiled
@@ -114,6 +115,16 @@ def test_the_inputs_of_ranges_are_counted(samples: int, told: str, place: Path) 
     compiled = read_compiled(place / "made", backends())
     choices = replace(compiled.choices, calibration={"given": True, "samples": samples})
     assert calibration_text(replace(compiled, choices=choices)) == f"ranges are those of {told}"
+
+
+def test_a_run_without_accelerator_operators_has_no_table(place: Path) -> None:
+    from ilaverify.cli.run import _lines, _Summary
+
+    options = argparse.Namespace(reference="host", directory=place / "made")
+    idle = replace(read_compiled(place / "made", backends()), implementations={})
+    lines = list(_lines(_Summary(options, idle, Comparison({}, (), (), (), 0.0, 0.0, 0.0, 1, ()), 1, 0.0, 0.0)))
+    assert lines[1:5] == ["", "nothing ran on an accelerator", "", "outputs beside host"]
+    assert lines[-1] == "nothing ran on an accelerator, so that there are no bounds"
 
 
 def test_a_run_stays_within_its_bounds(place: Path) -> None:
