@@ -95,7 +95,7 @@ ADVICE: tuple[tuple[str, str], ...] = (
         r"|an? (index|condition on indices)\b",
         "let the IR's loops run as the device's do, with equal extents over the whole size domain and registers of the "
         "same widths; a mask is a register that is too narrow; sums in another order must read the same elements of "
-        "inputs, each as often",
+        "inputs, each as often; where a kernel sums up a block in a register, peel off a last block that is shorter",
     ),
     (
         r"not shown to be injective",

@@ -23,6 +23,8 @@ from ir_semantics.layers.layer import bits, call
 
 from .claim import MappingClaim
 
+__all__ = ["SOURCE", "TARGET", "ConversionClaim", "conversion_claim"]
+
 SOURCE, TARGET = "host_x", "host_y"
 """The host tensors of a conversion: x and y."""
 MOST = 1 << 26
@@ -135,8 +137,8 @@ def conversion_claim(
     _require_function(name, function)
     if codes not in (SOURCE, TARGET):
         raise ValueError(f"conversion {name}: codes must be {SOURCE!r} or {TARGET!r}, not {codes!r}")
-    if type(axes) is not int or not 1 <= axes <= len(_SAMPLES[0]):
-        raise ValueError(f"conversion {name}: axes must be a number from 1 to {len(_SAMPLES[0])}, not {axes!r}")
+    if type(axes) is not int or axes not in (2, 3):
+        raise ValueError(f"conversion {name}: axes must be 2 or 3, not {axes!r}; a row is a matrix of one")
     _require_formats(name, function, formats, sizes_of_axes(axes))
     build = partial(conversion_mapping, name, function, formats, axes)
     return ConversionClaim(name, summary, build, axes=axes, formats=tuple(formats), codes=codes, function=function)

@@ -1,4 +1,4 @@
-"""The tutorials on examples/plugin are true: sessions print what they show, other code is that of the package."""
+"""Tutorials on examples/plugin, and the guide to packages: sessions print what they show, quotes are the package's."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ def test_quoted_code_is_part_of_the_example(tutorial: Path) -> None:
 
 @pytest.mark.proof
 @pytest.mark.parametrize(
-    "tutorial", [pytest.param(TUTORIALS[0], marks=pytest.mark.slow), TUTORIALS[1]], ids=lambda t: t.stem
+    "tutorial",
+    [pytest.param(TUTORIALS[0], marks=pytest.mark.slow), TUTORIALS[1], ROOT / "docs" / "how-to" / "extending.md"],
+    ids=lambda t: t.stem,
 )
 def test_the_session_prints_what_is_shown(tutorial: Path) -> None:
     # in a process of its own: operators of the package stay in tables of the process

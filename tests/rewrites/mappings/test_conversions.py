@@ -185,8 +185,9 @@ RANGE = (
             "conversion mine: truth must take an element, and give one, of bit-vectors, not (bool) to bv8",
         ),
         ({"codes": "y"}, ValueError, "conversion mine: codes must be 'host_x' or 'host_y', not 'y'"),
-        ({"axes": 0}, ValueError, "conversion mine: axes must be a number from 1 to 3, not 0"),
-        ({"axes": 4}, ValueError, "conversion mine: axes must be a number from 1 to 3, not 4"),
+        ({"axes": 0}, ValueError, "conversion mine: axes must be 2 or 3, not 0; a row is a matrix of one"),
+        ({"axes": 1}, ValueError, "conversion mine: axes must be 2 or 3, not 1; a row is a matrix of one"),
+        ({"axes": 4}, ValueError, "conversion mine: axes must be 2 or 3, not 4; a row is a matrix of one"),
     ],
 )
 def test_arguments_that_make_no_conversion(given: dict[str, Any], kind: type[Exception], message: str) -> None:
