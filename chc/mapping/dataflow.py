@@ -29,7 +29,7 @@ from .program.writes import Loops, Write
 from .proof import Proof
 from .relate.equivalence import Equivalence
 from .relate.induction import Goal, Goals
-from .relate.lockstep import lock_step
+from .relate.lockstep import lock_step, meet
 
 MOST_ANTI_DEPENDENCES = 2
 """How many pairs of reader and overwriter one Horn system tracks, which serves for all: with 8 of them Spacer takes 40
@@ -157,7 +157,7 @@ def _in_lock_step(sizes: Context, context: Context, goal: Goal, device: Values, 
     here = Definition(goal.device, goal.device_at).track(device.definitions.prefix)
     there = Definition(goal.ir, goal.ir_at).track(ir.definitions.prefix)
     levels = align(here.loops, there.loops, sizes.proves)
-    if levels is None:
+    if levels is None or not meet(context, levels, here, there):
         return {}
     lock_step(sizes, context, goal.device.label, levels, here, there)
     nest = Nest(goal.device.label, here, [WRITTEN_ONCE], (levels, there))

@@ -60,8 +60,8 @@ ADVICE: tuple[tuple[str, str], ...] = (
     ),
     (
         r"meet the index together",
-        "let the loops of both sides that lead to the output run in one order: a loop counted down against one counted "
-        "up is followed where it writes whole tiles, or where summands are added in any order",
+        "let loops that carry a sum, or lead to one, run in one order on both sides, or add by one operator that is "
+        "associative and commutative on all bits",
     ),
     (r"\([^)]*: (cells|accumulation)\b[^)]*\) needs the answer unsat;.*: sat.*no run at these sizes", _CASES + _TRIED),
     (r"needs the answer \w+;.*: (sat|unsat)", _TRIED),

@@ -13,6 +13,13 @@ from ila_lang import Expr, const, resize
 from smt_encodings.environment import plain
 
 
+def meet(context: Context, levels: Sequence[AlignedLevel], device: Track, ir: Track) -> bool:
+    """Whether both sides meet what is tracked at one time in all samples; loops that run the other way do not."""
+    assert device.at is not None and ir.at is not None
+    digits = [equal(device.at[k.device], k.digit(ir.at[k.ir])) for k in levels if k.digit is not None]
+    return all(map(all, context.samples.evaluate(digits)))
+
+
 def lock_step(
     context: Context, inside: Context, label: str, levels: Sequence[AlignedLevel], device: Track, ir: Track
 ) -> None:

@@ -490,6 +490,34 @@ def test_rows_from_the_last_to_the_first() -> None:
     assert proved(wrong).status is not Status.PROVED
 
 
+TURNED: Mapping[str, tuple[Callable[[Expr, Expr], Expr], Callable[[Expr, Expr], Expr]]] = {
+    "": (lambda i, n: n - 1 - i, lambda i, n: n - 1 - i),
+    "reads rows in order": (lambda i, n: n - 1 - i, lambda i, n: i),
+    "writes the last row twice": (lambda i, n: ite(i == 0, n - 1, n - i), lambda i, n: ite(i == 0, n - 1, n - i)),
+    "reads one row further": (lambda i, n: n - 1 - i, lambda i, n: n - i),
+}
+
+
+@pytest.mark.parametrize("fault", TURNED)
+def test_sums_that_are_written_from_the_last_row_to_the_first(fault: str) -> None:
+    """The writes of both sides are no pair in lock-step: each is written once by itself."""
+
+    def sums(writes: Callable[[Expr, Expr], Expr], reads: Callable[[Expr, Expr], Expr]) -> Body:
+        def body(k: Kernel, s: States) -> None:
+            with k.loop("i", s["n"]) as i, k.loop("j", s["m"]) as j:
+                acc = k.let("acc", const(0, 8))
+                with k.loop("x", s["m"]) as x:
+                    k.assign(acc, (acc << 1) + k.load("word", s["src"], reads(i, s["n"]) * s["m"] + x))
+                k.store(s["dst"], writes(i, s["n"]) * s["m"] + j, acc)
+
+        return body
+
+    claim = mapping(sums(*TURNED[fault]), sums(lambda i, n: i, lambda i, n: i))
+    assert differs(claim, {"n": 3, "m": 2}) == bool(fault)
+    verdict = proved(flow(claim))
+    assert (verdict.status is Status.PROVED) == (not fault), verdict.reason
+
+
 def one_name(name: str) -> Body:
     """dst[i, j] = a fold over n elements src[x mod 16]; its counter may have the name of the storing loop's."""
 

@@ -67,7 +67,7 @@ REASONS = {
     "obligation 'n' (toy: layout) needs the answer unsat; z3: sat, at n = 3": "look at this place",
     "obligation 'n' (toy: cells in case 1) needs the answer unsat; z3: sat, at n = 33; no run at these sizes shows a "
     "difference": "add them to sample_shapes",
-    "obligation 'r: i and j meet the index together' (lock-step) needs the answer unsat; z3: sat": "run in one order",
+    "obligation 'r: i and j meet the index together' (lock-step) needs the answer unsat; z3: sat": "in one order",
     "whether and where w 1 writes depends on b, which was read from memory: this is not followed": "store in every",
     "go of toy must select exactly one instruction for all sizes; candidates: a, b": "write addresses as concat",
     "the result depends on tmp as it was before the program": "set it in the program",
