@@ -205,7 +205,8 @@ def conversion_mapping(name: str, function: Function, formats: Mapping[str, rang
         device=_device(name, function, parameters, list(fields.values()), axes),
         parameters=parameters,
         parameter_texts={
-            f"{n}{axis}": f"{text}, axis {axis}" for n, text in _TEXTS.items() for axis in range(1, axes + 1)
+            **{f"{n}{axis}": f"{text}, axis {axis}" for n, text in _TEXTS.items() for axis in range(1, axes + 1)},
+            **{n: f"{n} of the codes' format" for n in formats},
         },
         domain=_domain(axes, parameters, formats),
         rows=whole[0],

@@ -202,8 +202,9 @@ def test_number_formats_that_calibration_would_not_choose_are_refused(
 def test_numbers_that_are_not_finite_are_refused() -> None:
     c = case("vta.dense", (normal(1, 2, 3), normal(2, 4, 3)))
     broken = [np.full((2, 3), np.nan, np.float32), c.operands[1]]
-    with pytest.raises(ValueError, match=r"^Numbers to quantise must be finite, not NaN or infinite; remove them"):
+    with pytest.raises(ValueError) as raised:
         c.implementation().run(broken, Devices())
+    assert str(raised.value) == "Operand x must be finite numbers, not NaN or infinite; look at the inputs"
 
 
 def test_a_calibration_has_inputs() -> None:
