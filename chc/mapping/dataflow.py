@@ -21,8 +21,6 @@ from .memory.contexts import Context, in_range
 from .memory.indirect_addressing import IndirectAddressing
 from .memory.layout import Definition, Layout, narrow
 from .memory.reaching_definitions import ReachingDefinitions
-from .memory.samples import Sampler, Samples, samples_of
-from .memory.sizes import Sizes, Tried
 from .memory.values import Values
 from .program.schedule import schedule_of
 from .program.writes import Loops, Write
@@ -30,6 +28,8 @@ from .proof import Proof
 from .relate.equivalence import Equivalence
 from .relate.induction import Goal, Goals
 from .relate.lockstep import lock_step, meet
+from .sampling.samples import Sampler, Samples, samples_of
+from .sampling.sizes import Sizes, Tried
 
 MOST_ANTI_DEPENDENCES = 2
 """How many pairs of reader and overwriter one Horn system tracks, which serves for all: with 8 of them Spacer takes 40

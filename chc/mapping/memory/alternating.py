@@ -27,8 +27,8 @@ from .contexts import Context
 from .layout import Definition, Iteration, narrow
 from .numbered import Numbered, numbering
 from .reaching_definitions import ReachingDefinitions
-from .reduction import begins_anew, fold_of, require_independent, update_of
-from .unrolled import Member, Turns, read_by, written_by_others
+from .reduction import begins_anew, require_independent
+from .unrolled import Member, Turns, members_of, read_by, written_by_others
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,27 +99,22 @@ def alternating(side: ReachingDefinitions, context: Context, definition: Definit
     runs = [
         [(*_parts(side.schedule.writes[n], turns.counters, i), numbers.index(n)) for n, i in chain] for chain in chains
     ]
-    here = narrow(definition.at)
-    parts = [substitute(t, here) for t in (write.guard, *(e for _, e in write.loops))]
-    numbered = numbering(context, write, parts, [*counters, slot], runs)
+    numbered = numbering(context, write, definition.limits, [*counters, slot], runs)
     if numbered is None:
         raise Unsupported(f"{write.label} accumulates in turn with others, in iterations that have no numbers")
     name = f"{write.label} {side.schedule.writes.index(write)}, {side.numbered()}"
-    members = []
-    for number, one in enumerate(writes, 1):
-        update = update_of(side.schedule, one)
-        assert update is not None
-        members.append(Member(one, update, fold_of(side, f"{name}, write {number}", one, update, ())))
+    members = members_of(side, name, writes)
     last = numbers.index(side.schedule.writes.index(write))
-    ends = [definition.at[c] for c in write.counters]
-    others = [dict(zip(w.counters, ends, strict=True)) for w in writes]  # whether these are the ones is proved
-    return _follow(side, context, name, Alternating(tuple(members), numbered, slot, tuple(others), definition), last)
+    others = [
+        dict(zip(w.counters, definition.vector, strict=True)) for w in writes
+    ]  # whether these are the ones is proved
+    return _follow(side, context, name, Alternating(members, numbered, slot, tuple(others), definition), last)
 
 
 def _follow(side: ReachingDefinitions, context: Context, name: str, turns: Alternating, last: int) -> Alternating:
     """The updates follow each other up to the last one, by a member; with the first one, and what it begins with."""
     group, numbered, own = f"{side.prefix}: accumulation", turns.numbered, fresh("turn", bv(32))
-    around = f"{context.name}{', ' if context.name else ''}{name}"
+    around = context.called(name)
     inside = context.inside(((own, numbered.length),), around)
     ends = equal(successor(numbered.number_of({**turns.start.at, turns.slot: const(last, 32)})), numbered.length)
     context.theorem(group, f"{name}: ends", ends, "the update that wrote the cell last has the last number")

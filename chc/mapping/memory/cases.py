@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 from chc.mapping.arithmetic.exact import equal, less, product, successor, total
 from chc.mapping.program.writes import Loops, Schedule, conjuncts_of
+from chc.mapping.sampling.samples import Point, Samples
 from ila_lang import Expr, any_of, const, false, free_variables, true
 from smt_encodings.claims import Unsupported
 
 from .contexts import Context
-from .samples import Point, Samples
 from .witnesses import iteration_exists, witness
 
 _FEW = 3

@@ -20,14 +20,13 @@ from chc.mapping.arithmetic.ranges import quick
 from chc.mapping.arithmetic.steps import Step
 from chc.mapping.program.writes import Loops, Write, conjuncts_of
 from chc.mapping.proof import Proof
+from chc.mapping.sampling.samples import Samples
 from ila_lang import Expr, free_variables, substitute, true
 from ila_lang.language.expr import variables_of
 from smt_encodings.claims import Unsupported
 from smt_encodings.discharge import conjuncts, decide
 from smt_encodings.environment import fresh, plain
 from smt_encodings.expressions.integers import IntegerEncoding, NotLinearizable, is_linear
-
-from .samples import Samples
 
 
 def in_range(loops: Loops, at: Mapping[Expr, Expr]) -> list[Expr]:
@@ -52,6 +51,10 @@ class Context:
     """Whether this is a case of the context around it, by a further condition."""
     conditions: tuple[Expr, ...] = ()
     """Conditions over coordinates by which choices are made here; those of programs are compared with them."""
+
+    def called(self, name: str) -> str:
+        """A name for what is in the context."""
+        return f"{self.name}, {name}" if self.name else name
 
     def inside(self, loops: Loops, name: str) -> Context:
         """The context at an arbitrary iteration of loops; their counters must have names of their own."""

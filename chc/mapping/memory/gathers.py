@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from chc.mapping.sampling.samples import Point
 from ila_lang import Expr, postorder, substitute
 from smt_encodings.environment import fresh, plain
 
 from .contexts import Context
-from .samples import Point
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from chc.mapping.arithmetic.exact import less
 from chc.mapping.program.writes import Condition, Fold, Loops, Schedule, Write, conjuncts_of
+from chc.mapping.sampling.samples import Point, Samples
 from ila_lang import Expr, false, postorder, substitute, true
 from ila_lang.language.expr import free_variables, resize
 from smt_encodings.claims import Unsupported
@@ -23,7 +24,6 @@ from smt_encodings.environment import fresh, plain
 
 from .contexts import Context
 from .layout import Definition, Reader
-from .samples import Point, Samples
 from .values import Values
 
 

@@ -22,6 +22,7 @@ from chc.mapping.arithmetic.ranges import quick
 from chc.mapping.arithmetic.steps import Step, corresponding, linearised
 from chc.mapping.horn.systems import AntiDependence
 from chc.mapping.program.writes import Write
+from chc.mapping.sampling.samples import Point, Sampler, candidates, shared_loops
 from ila_lang import Expr, all_of, resize
 from smt_encodings.claims import Unsupported
 from smt_encodings.discharge import conjuncts
@@ -29,7 +30,6 @@ from smt_encodings.expressions.integers import is_linear
 
 from .contexts import Context, SymbolicInstance, before
 from .layout import Definition, Layout, Reader
-from .samples import Point, Sampler, candidates
 
 _MEANING = "no other write of this cell comes between its reaching definition and the point where it is read"
 
@@ -185,7 +185,7 @@ class NoKill:
 
     def _read_before_overwritten(self, known: list[FNode]) -> bool:
         """An anti-dependence: overwritten in one iteration only, and read before, by invariants of both's levels."""
-        shared = _shared_loops(self.other, self.point)
+        shared = shared_loops(self.other, self.point)
         writer = self._overwriting(shared)
         if not writer:
             return False
@@ -279,12 +279,6 @@ class NoKill:
 
     def _ask(self, hypotheses: Sequence[FNode], goal: FNode | None = None) -> None:
         self.context.proof.follows(self.group, self._what(), hypotheses, goal or self._goal, _MEANING)
-
-
-def _shared_loops(write: Write, point: Point) -> int:
-    """How many loops are around both a write and a point."""
-    most = min(len(write.loops), len(point.counters))
-    return next((k for k in range(most) if write.place[k] != point.place[k]), most)
 
 
 def _to_symbols(renaming: dict[FNode, FNode]) -> bool:

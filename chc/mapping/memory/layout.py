@@ -13,6 +13,7 @@ from chc.mapping.horn.systems import AntiDependence, Track
 from chc.mapping.program.statements import variable_text
 from chc.mapping.program.writes import Loops, Schedule, Write
 from chc.mapping.proof import Proof
+from chc.mapping.sampling.samples import Point
 from ila_lang import Expr, all_of, resize, substitute
 from smt_encodings.claims import Unsupported
 from smt_encodings.environment import plain
@@ -91,18 +92,34 @@ class Definition:
     write: Write
     at: Iteration
 
+    @property
+    def vector(self) -> tuple[Expr, ...]:
+        """The iteration as a term for each counter, outermost first."""
+        return tuple(self.at[c] for c in self.write.counters)
+
+    @property
+    def point(self) -> Point:
+        """The program point just before the write in this iteration."""
+        return Point(self.write.place, self.vector)
+
+    @property
+    def limits(self) -> list[Expr]:
+        """The write's condition and its loops' extents in this iteration."""
+        here = narrow(self.at)
+        return [substitute(t, here) for t in (self.write.guard, *(e for _, e in self.write.loops))]
+
     def exists(self) -> Expr:
         """The condition that the iteration is in the write's loops, and the write's own condition holds there."""
-        at = {c: resize(w, c.width) for c, w in self.at.items()}
+        at = narrow(self.at)
         # components are compared before they are cut to the counters' widths
         conditions = [less(self.at[c], substitute(e, at)) for c, e in self.write.loops]
         return all_of([*conditions, substitute(self.write.guard, at)])
 
     def track(self, name: str) -> Track:
         """The write's loops, called ``name``, at this iteration."""
-        here = {c: resize(t, c.width) for c, t in self.at.items()}
+        here = narrow(self.at)
         loops = tuple((c, substitute(e, here)) for c, e in self.write.loops)
-        return Track(name, loops, tuple(self.at[c] for c, _ in loops))
+        return Track(name, loops, self.vector)
 
 
 @dataclass

@@ -18,12 +18,12 @@ from itertools import pairwise
 
 from chc.mapping.arithmetic.exact import equal, less, product, successor, total
 from chc.mapping.program.writes import Loops, Write
+from chc.mapping.sampling.samples import candidates
 from ila_lang import Expr, all_of, bv, const, postorder, resize, substitute
 from smt_encodings.environment import fresh, plain
 
 from .contexts import Context, in_range
 from .layout import Definition, narrow
-from .samples import candidates
 
 Runs = Sequence[Sequence[tuple[int, ...]]]
 """At each sample, the iterations in which a cell was updated, one after the other."""
@@ -56,7 +56,7 @@ class Numbered:
 
     def prove(self, context: Context, group: str, name: str, last: Definition, loops: Loops) -> None:
         """Proves that these are all iterations of ``loops`` in which the write happens, up to the last one."""
-        around = f"{context.name}{', ' if context.name else ''}{name}"
+        around = context.called(name)
         own = fresh("number", self.number.sort)
         inside = context.inside(((own, self.length),), f"{around}, numbers")
         happens = Definition(last.write, {**last.at, **self.digits_of(own)}).exists()

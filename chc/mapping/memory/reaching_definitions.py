@@ -1,6 +1,6 @@
 """Where the value of a cell comes from, proved: the last write before a point of the program.
 
-:mod:`chc.mapping.memory.samples` proposes a write and its iteration.  The obligations that make it a theorem, for all
+:mod:`chc.mapping.sampling.samples` proposes a write and its iteration.  The obligations that make it a theorem, for all
 sizes:
 
 * **happens**: the iteration exists, the write's condition holds, and it comes before the point;
@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 import pysmt.shortcuts as smt
 
 from chc.mapping.program.writes import Fold, Loops, Schedule, Write
+from chc.mapping.sampling.samples import Point, Sampler
 from ila_lang import Expr
 from smt_encodings.environment import plain
 
@@ -27,7 +28,6 @@ from .cases import split
 from .contexts import Context, before
 from .kills import NoKill
 from .layout import Definition, Iteration, Layout, Reader
-from .samples import Point, Sampler
 from .witnesses import witness
 
 

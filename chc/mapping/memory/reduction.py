@@ -34,6 +34,7 @@ import pysmt.shortcuts as smt
 
 from chc.mapping.arithmetic.exact import equal, successor
 from chc.mapping.program.writes import Fold, Loops, Schedule, Write
+from chc.mapping.sampling.samples import candidates
 from ila_lang import Expr, any_of, bv, compile_terms, const, free_variables, postorder, resize, substitute, true
 from ila_lang.language.expr import variables_of
 from smt_encodings.claims import Unsupported
@@ -47,7 +48,6 @@ from .contexts import Context, before
 from .layout import Definition, Reader, narrow
 from .numbered import Numbered, Runs, numbering
 from .reaching_definitions import ReachingDefinitions
-from .samples import Point, candidates
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def reduction(side: ReachingDefinitions, context: Context, definition: Definitio
     instance = side.layout.instance(write)
     reader = Reader(write.address, instance, first.at)
     _alone(context, side, name, definition, first, counters)
-    side.not_killed(context, name, write, reader, Point(write.place, _at(definition)), first)
+    side.not_killed(context, name, write, reader, definition.point, first)
     begins = update.begins
     if begins is not None:
         _goes_on(context, side, name, first, numbered or loops, update.adds)
@@ -128,8 +128,7 @@ def _numbered(context: Context, definition: Definition, loops: Loops, chains: Ru
     write, counters = definition.write, [c for c, _ in loops]
     places = [k for k, c in enumerate(write.counters) if c in set(counters)]
     runs = [[tuple(iteration[k] for k in places) for iteration in reversed(chain)] for chain in chains]
-    parts = [substitute(t, narrow(definition.at)) for t in (write.guard, *(e for _, e in write.loops))]
-    return numbering(context, write, parts, counters, runs)
+    return numbering(context, write, definition.limits, counters, runs)
 
 
 def _part(
@@ -142,7 +141,7 @@ def _part(
     )
     length = end + 1 - begin
     own = fresh(f"from.{plain(counter.name)}", bv(32))
-    inside = context.inside(((own, length),), f"{context.name}{', ' if context.name else ''}{name}")
+    inside = context.inside(((own, length),), context.called(name))
     happens = Definition(first.write, {**first.at, counter: own + begin}).exists()
     inside.theorem(group, f"{name}: happens", happens, "the write happens in all iterations from the first to the last")
     return begin, length
@@ -193,7 +192,7 @@ def _goes_on(
     loops = over.loops if isinstance(over, Numbered) else over
     names = {c: fresh(f"later.{plain(c.name)}", c.sort) for c, _ in loops}
     iterations = tuple((names[c], substitute(e, here | names)) for c, e in loops)
-    inside = context.inside(iterations, f"{context.name}{', ' if context.name else ''}{name}")
+    inside = context.inside(iterations, context.called(name))
     later = any_of([c >= 1 for c in names.values()])
     at = over.digits_of(names[over.number]) if isinstance(over, Numbered) else names
     goal = later.implies(substitute(adds, here | narrow(at)))
@@ -224,10 +223,6 @@ def scatters(side: ReachingDefinitions, context: Context, definition: Definition
     return any(c in used for c in _counters(definition.write, _chains(side, context, definition, update)))
 
 
-def _at(definition: Definition) -> tuple[Expr, ...]:
-    return tuple(definition.at[c] for c in definition.write.counters)
-
-
 def _chains(side: ReachingDefinitions, context: Context, definition: Definition, update: Update | None) -> Runs:
     """At each sample, the iterations in which the write updated the cell, with nothing else in between, the last first.
 
@@ -237,10 +232,10 @@ def _chains(side: ReachingDefinitions, context: Context, definition: Definition,
     if update is None:
         return []
     here = Reader(write.address, None, definition.at).cell()
-    runs = side.sampler.runs(context.samples, write, here, Point(write.place, _at(definition)))
+    runs = side.sampler.runs(context.samples, write, here, definition.point)
     adds = compile_terms([*context.samples.parameters, *write.counters], [update.adds])
     chains: list[list[tuple[int, ...]]] = []
-    rows = zip(context.samples.rows, runs, context.samples.evaluate(_at(definition)), strict=True)
+    rows = zip(context.samples.rows, runs, context.samples.evaluate(definition.vector), strict=True)
     for row, run, last in rows:
         chain = [last]
         for earlier in run:
@@ -265,8 +260,8 @@ def _begin(context: Context, definition: Definition, counters: set[Expr], chains
     if not any(first):
         return None
     here = Reader(write.address, None, definition.at).cell()
-    parts = [substitute(t, narrow(definition.at)) for t in (write.guard, *(e for _, e in write.loops))]
-    table = candidates(context.samples, context.ranges, [here, *_at(definition), *parts], write)
+    near = [here, *definition.vector, *definition.limits]
+    table = candidates(context.samples, context.ranges, near, write)
     return const(first[0], 32) if len(set(first)) == 1 else table.get(first)
 
 
@@ -320,7 +315,7 @@ def _alone(
         return
     instance = side.layout.instance(write)
     other = [instance.encoding.term(c) for c in instance.counters]
-    begin, end = ([context.encoding.term(c) for c in _at(o)] for o in (first, last))
+    begin, end = ([context.encoding.term(c) for c in o.vector] for o in (first, last))
     where = dict(zip(write.counters, zip(other, end, strict=True), strict=True))
     known = [smt.Equals(*where[c]) for c in determined]
     pairs = (other, begin), (end, other)

@@ -13,6 +13,7 @@ induction over the loop's iterations, which follow each other lexicographically:
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from chc.mapping.arithmetic.exact import equal
@@ -25,7 +26,6 @@ from .contexts import Context
 from .layout import Definition, Iteration, Reader, narrow
 from .reaching_definitions import ReachingDefinitions
 from .reduction import Update, begins_anew, clash, ends, fold_of, require_independent, update_of
-from .samples import Point
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,12 +75,7 @@ def read_by(
     """The reaching definition of what a write reads of its own cell at an iteration."""
     write = definition.write
     reader = Reader(write.address, side.layout.instance(write), definition.at)
-    return side.of(context, write.memory, reader, own_point(definition), likely)
-
-
-def own_point(definition: Definition) -> Point:
-    """Just before a write's iteration."""
-    return Point(definition.write.place, tuple(definition.at[c] for c in definition.write.counters))
+    return side.of(context, write.memory, reader, definition.point, likely)
 
 
 @dataclass(frozen=True)
@@ -110,16 +105,22 @@ def cycle(side: ReachingDefinitions, context: Context, definition: Definition, t
     name = f"{write.label} {side.schedule.writes.index(write)}, {side.numbered()}"
     loops = tuple(loop for loop in write.loops if loop[0] in counters)
     ends(context, side, name, definition, loops)
+    members = members_of(side, name, writes)
+    first = {c: resize(t, 32) * 0 if c in counters else t for c, t in definition.at.items()}
+    unproved = Cycle(members, loops, definition, None)
+    start = unproved.chain(side, context, first)[0]
+    begins = _follow(side, context, name, unproved, definition, start)
+    return Cycle(unproved.members, loops, start, begins)
+
+
+def members_of(side: ReachingDefinitions, name: str, writes: Sequence[Write]) -> tuple[Member, ...]:
+    """Writes that update a cell in turn, each with what it makes of the cell."""
     members = []
     for number, one in enumerate(writes, 1):
         update = update_of(side.schedule, one)
         assert update is not None
         members.append(Member(one, update, fold_of(side, f"{name}, write {number}", one, update, ())))
-    first = {c: resize(t, 32) * 0 if c in counters else t for c, t in definition.at.items()}
-    unproved = Cycle(tuple(members), loops, definition, None)
-    start = unproved.chain(side, context, first)[0]
-    begins = _follow(side, context, name, unproved, definition, start)
-    return Cycle(unproved.members, loops, start, begins)
+    return tuple(members)
 
 
 def in_turn(side: ReachingDefinitions, context: Context, definition: Definition) -> Turns | None:
@@ -136,7 +137,7 @@ def in_turn(side: ReachingDefinitions, context: Context, definition: Definition)
     }
     last = schedule.writes.index(write)
     here = Reader(write.address, None, definition.at).cell()
-    histories = side.sampler.histories(samples, write.memory, here, own_point(definition))
+    histories = side.sampler.histories(samples, write.memory, here, definition.point)
     ends_at = samples.evaluate([definition.at[c] for c in write.counters])
     chains: list[list[tuple[int, tuple[int, ...]]]] = []
     for row, history, iteration in zip(samples.rows, histories, ends_at, strict=True):
@@ -171,7 +172,7 @@ def _follow(
     group, first, here = f"{side.prefix}: accumulation", turns.members[0], narrow(last.at)
     names = {c: fresh(f"turn.{plain(c.name)}", c.sort) for c, _ in turns.loops}
     iterations = tuple((names[c], substitute(e, here)) for c, e in turns.loops)
-    inside = context.inside(iterations, f"{context.name}{', ' if context.name else ''}{name}")
+    inside = context.inside(iterations, context.called(name))
     at = {**last.at, **{c: resize(n, 32) for c, n in names.items()}}
     meaning = "the write has an iteration for each one of the loop"
     inside.theorem(group, f"{name}: happens", Definition(last.write, at).exists(), meaning)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from chc.mapping.arithmetic.exact import less, total
 from chc.mapping.program.statements import variable_text
 from chc.mapping.program.writes import Fold, Loops, Write, conjuncts_of
+from chc.mapping.sampling.samples import END, Point
 from ila_lang import Expr, MemSort, Sort, all_of, const, free_variables, postorder, resize, substitute, true
 from smt_encodings.claims import Unsupported
 from smt_encodings.environment import fresh, plain
@@ -24,8 +25,7 @@ from .gathers import Gather, gather_of
 from .layout import Definition, Iteration, Reader, narrow
 from .reaching_definitions import ReachingDefinitions
 from .reduction import reduction, scatters
-from .samples import END, Point
-from .unrolled import Cycle, Turns, cycle, in_turn, own_point
+from .unrolled import Cycle, Turns, cycle, in_turn
 
 _NOTHING: Iteration = {}
 
@@ -195,7 +195,7 @@ class Values:
             if write.place[0] == place and write.counters[0] is counter:
                 sooner = less(definition.at[counter], context.now)
                 if all(v for (v,) in context.samples.evaluate([sooner])):
-                    key = (context, write, tuple(definition.at[c] for c in write.counters))
+                    key = (context, write, definition.vector)
                     if key not in self._known:
                         number = len(self.earlier)
                         prefix = self.definitions.prefix
@@ -227,7 +227,7 @@ class Values:
         if begins is not None:
             return self.term(context, first.write, first.at, (), begins)
         reader = Reader(first.write.address, self.definitions.layout.instance(first.write), first.at)
-        return self.before(context, first.write.memory, reader, own_point(first))
+        return self.before(context, first.write.memory, reader, first.point)
 
     def _in_turn(self, context: Context, definition: Definition, found: Turns) -> Expr:
         """The fold of several writes that update a cell in turn."""
@@ -252,7 +252,7 @@ class Values:
 
     def _scattered(self, context: Context, definition: Definition) -> Expr:
         write = definition.write
-        key = (context, write, tuple(definition.at[c] for c in write.counters), "scattered")
+        key = (context, write, definition.vector, "scattered")
         if key not in self._known:
             number = len(self.scattered)
             symbol = self._symbol(context, f"revisited.{self.definitions.prefix}.{number}", write.value.sort)
@@ -277,7 +277,7 @@ class Values:
             reader = Reader(address, self.definitions.layout.instance(write), definition.at)
             if not context.samples.determine(reader.cell()):  # an address that is data
                 return definition
-            point = Point(write.place, tuple(definition.at[c] for c in write.counters))
+            point = definition.point
 
     def term(
         self, context: Context, write: Write, at: Iteration, inner: Loops, term: Expr, carried: Iteration = _NOTHING

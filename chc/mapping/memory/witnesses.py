@@ -10,11 +10,11 @@ from collections.abc import Sequence
 
 from chc.mapping.arithmetic.exact import less, total
 from chc.mapping.program.writes import Loops, Write
+from chc.mapping.sampling.samples import Point, Samples, candidates, digits, shared_loops
 from ila_lang import BvSort, Expr, all_of, free_variables, postorder, resize, substitute
 from smt_encodings.claims import Unsupported
 
 from .layout import Iteration, narrow
-from .samples import Point, Samples, candidates, digits
 
 _FEW = 12
 
@@ -50,8 +50,7 @@ def witness(
 
 def _shared(samples: Samples, write: Write, until: Point) -> dict[tuple[Expr, tuple[int, ...]], Expr]:
     """The iteration of the loops around both a write and a point: by counter, and by its values at the samples."""
-    depth = min(len(write.loops), len(until.counters))
-    most = next((k for k in range(depth) if write.place[k] != until.place[k]), depth)
+    most = shared_loops(write, until)
     columns = zip(*samples.evaluate(until.counters[:most]), strict=True) if most else ()
     pairs = zip(write.counters, until.counters, columns, strict=False)
     return {(counter, tuple(column)): term for counter, term, column in pairs}

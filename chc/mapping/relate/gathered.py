@@ -36,7 +36,7 @@ def same_cells(device: tuple[Values, Gather], ir: tuple[Values, Gather], name: s
         values(context, f"{name}, index {number}", left, right)
     common = [fresh(f"{name}.index", index.sort) for index, _ in one.indices]
     limits = tuple((c, const(1 << c.width, c.width + 1)) for c in common)
-    inside = context.inside(limits, f"{context.name}{', ' if context.name else ''}{name}")
+    inside = context.inside(limits, context.called(name))
     cells = []
     for side, gather in ((here, one), (there, other)):
         indices = {index: c for (index, _), c in zip(gather.indices, common, strict=True)}

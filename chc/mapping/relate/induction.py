@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from chc.mapping.arithmetic.exact import equal, less
 from chc.mapping.memory.contexts import Context, in_range
 from chc.mapping.memory.layout import Definition, Iteration
-from chc.mapping.memory.samples import Samples, candidates
 from chc.mapping.program.writes import Loops, Write
+from chc.mapping.sampling.samples import Samples, candidates
 from ila_lang import Expr, all_of, bv, free_variables, resize, substitute
 from smt_encodings.environment import fresh
 

@@ -19,9 +19,9 @@ from dataclasses import dataclass, replace
 from chc.mapping.arithmetic.exact import equal, less, number_of
 from chc.mapping.memory.contexts import Context
 from chc.mapping.memory.layout import Reader, narrow
-from chc.mapping.memory.samples import Point, candidates
 from chc.mapping.memory.values import FoldUse, ScatteredReduction, Values
 from chc.mapping.program.writes import Loops, conjuncts_of
+from chc.mapping.sampling.samples import Point, candidates
 from ila_lang import Expr, all_of, any_of, const, ite, resize, substitute, true
 from ila_lang.language.expr import variables_of
 from smt_encodings.claims import Unsupported
@@ -127,8 +127,8 @@ def _iterations(sides: Sides, inside: Context, cell: ScatteredReduction, counter
 def often(device: Values, context: Context, cell: ScatteredReduction, use: FoldUse) -> list[Expr]:
     """How often the cell is added to, as a term; nothing where none is found, or where ``use`` has several loops."""
     write, at = cell.definition.write, narrow(cell.definition.at)
-    point = Point(write.place, tuple(cell.definition.at[c] for c in write.counters))
-    runs = device.definitions.sampler.runs(context.samples, write, substitute(write.address, at), point)
+    address = substitute(write.address, at)
+    runs = device.definitions.sampler.runs(context.samples, write, address, cell.definition.point)
     hints = [substitute(e, at) for _, e in write.loops]
     table = candidates(context.samples, context.ranges, [*hints, *(e for _, e in use.loops)], write)
     term = table.get(tuple(len(run) + 1 for run in runs))

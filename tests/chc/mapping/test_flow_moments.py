@@ -11,10 +11,10 @@ from dataclasses import replace
 import pytest
 
 from chc.mapping.memory.contexts import Context
-from chc.mapping.memory.samples import Samples
 from chc.mapping.program.schedule import schedule_of
 from chc.mapping.proof import Proof
 from chc.mapping.prove import prove
+from chc.mapping.sampling.samples import Samples
 from ila_lang import BOOL, Expr, Fragment, Ila, Kernel, bv, const, ite, mem, primitive, true, var
 from ila_lang.mapping import TensorMapping
 from smt_encodings.claims import Status, Unsupported

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from chc.mapping.memory.samples import Sampler, Samples
-from chc.mapping.memory.sizes import MOST_DRAWN, MOST_IN_CASES, MOST_STEPS, MOST_WORK, Tried
 from chc.mapping.program.schedule import schedule_of
+from chc.mapping.sampling.samples import Sampler, Samples
+from chc.mapping.sampling.sizes import MOST_DRAWN, MOST_IN_CASES, MOST_STEPS, MOST_WORK, Tried
 from ila_lang import const
 from ila_lang.mapping import TensorMapping
 from tests.chc.mapping.library_gemm import K, M, claim

@@ -16,9 +16,9 @@ from chc.mapping.arithmetic.equalities import equality_steps
 from chc.mapping.arithmetic.injectivity import injectivity_steps, part_steps
 from chc.mapping.arithmetic.ranges import apart_steps, digit_steps, quick, range_steps
 from chc.mapping.arithmetic.steps import Step, corresponding, linearised
-from chc.mapping.memory.samples import Samples, interleaved
 from chc.mapping.program.statements import distributable
 from chc.mapping.prove import prove
+from chc.mapping.sampling.samples import Samples, interleaved
 from ila_lang import For, Function, Kernel, bv, const, mem, var
 from smt_encodings.claims import Status, Unsupported
 from smt_encodings.expressions.polynomials import expand

@@ -8,10 +8,10 @@ import hypothesis.strategies as st
 from hypothesis import given, settings
 
 from chc.mapping.dataflow import Context
-from chc.mapping.memory.samples import samples_of
-from chc.mapping.memory.sizes import Tried
 from chc.mapping.proof import Proof
 from chc.mapping.relate.subscripts import Subscripts
+from chc.mapping.sampling.samples import samples_of
+from chc.mapping.sampling.sizes import Tried
 from ila_lang import compile_terms
 from ir_semantics.elements.evaluate import Budget, Evaluation
 from ir_semantics.elements.operators import at_most, both, equal, minus, negation, plus, quotient, remainder, times

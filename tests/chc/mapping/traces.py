@@ -18,12 +18,12 @@ from chc.mapping.memory.contexts import Context
 from chc.mapping.memory.indirect_addressing import IndirectAddressing
 from chc.mapping.memory.layout import Layout
 from chc.mapping.memory.reaching_definitions import ReachingDefinitions
-from chc.mapping.memory.samples import Sampler, Samples, samples_of
-from chc.mapping.memory.sizes import Tried
 from chc.mapping.memory.values import FoldUse, Values
 from chc.mapping.program.schedule import schedule_of
 from chc.mapping.proof import Proof
 from chc.mapping.prove import _precondition
+from chc.mapping.sampling.samples import Sampler, Samples, samples_of
+from chc.mapping.sampling.sizes import Tried
 from ila_lang import Expr, Kernel, Machine, compile_terms, const, free_variables, ite, run_fragment
 from ila_lang.language.expr import resize
 from ila_lang.mapping import TensorMapping

@@ -51,6 +51,12 @@ class Point:
     counters: tuple[Expr, ...] = ()
 
 
+def shared_loops(write: Write, point: Point) -> int:
+    """How many loops are around both a write and a point."""
+    most = min(len(write.loops), len(point.counters))
+    return next((k for k in range(most) if write.place[k] != point.place[k]), most)
+
+
 END = Point((1 << 30,))
 """After the program."""
 
