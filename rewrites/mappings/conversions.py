@@ -7,7 +7,7 @@ that it does after, reading codes and joining parts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache, cached_property, partial, reduce
@@ -22,6 +22,7 @@ from ir_semantics.layers.boxes import BOX_CODE, SIZES, box_ir, number, sizes_of_
 from ir_semantics.layers.layer import bits, call
 
 from .claim import MappingClaim
+from .domain import between
 
 __all__ = ["SOURCE", "TARGET", "ConversionClaim", "conversion_claim"]
 
@@ -74,7 +75,7 @@ class ConversionClaim(MappingClaim):
         """
         if self.function is None:
             return "it names no function"
-        mapping, sizes = self.mapping, {n: var(n, bv(32)) for n in (*sizes_of_axes(self.axes), *self.formats)}
+        mapping, sizes = self.mapping, _variables(sizes_of_axes(self.axes))
         if digest(mapping.ir) != digest(_ir(self.name, self.function, self.formats, self.axes)):
             return "its IR side is another"
         if mapping.inputs != _INPUTS or mapping.output != _OUTPUT:
@@ -144,6 +145,18 @@ def conversion_claim(
     return ConversionClaim(name, summary, build, axes=axes, formats=tuple(formats), codes=codes, function=function)
 
 
+def rounding(target: str, codes: str, function: Function, exponents: range) -> ConversionClaim:
+    """The claim that the host rounds float32 numbers to a target's codes, by a function of an exponent."""
+    summary = f"a box of a float32 tensor as {codes}, cut out and padded with zeros, by the host"
+    return conversion_claim(f"{target}_round", summary, function, {"exponent": exponents}, codes=TARGET)
+
+
+def reading(target: str, codes: str, function: Function, exponents: range) -> ConversionClaim:
+    """The claim that the host reads a target's codes as float32 numbers, by a function of an exponent."""
+    summary = f"{codes} as a box of a float32 tensor, the rest of which stays, by the host"
+    return conversion_claim(f"{target}_read", summary, function, {"exponent": exponents}, codes=SOURCE)
+
+
 def _require_function(name: str, function: Function) -> None:
     if not isinstance(function, Function):
         raise TypeError(
@@ -186,23 +199,31 @@ def _require_formats(name: str, function: Function, formats: Mapping[str, range]
 _INPUTS, _OUTPUT = ((SOURCE, "tensor_in"), (TARGET, "tensor_before")), (TARGET, "tensor_out")
 
 
+def _variables(names: Iterable[str]) -> dict[str, Expr]:
+    return {n: var(n, bv(32)) for n in names}
+
+
+def _fields(function: Function, formats: Iterable[str]) -> dict[str, Expr]:
+    """What the function gets of the sizes that are formats, in its widths."""
+    sizes = _variables(formats).items()
+    return {n: v[bits(p.sort) - 1 : 0] for (n, v), p in zip(sizes, function.params[1:], strict=True)}
+
+
 def _ir(name: str, function: Function, formats: Sequence[str], axes: int) -> Fragment:
-    sizes = {n: var(n, bv(32)) for n in sizes_of_axes(axes)}
-    fields = {n: var(n, bv(32))[bits(p.sort) - 1 : 0] for n, p in zip(formats, function.params[1:], strict=True)}
-    ir, parameters = box_ir(function, tuple(formats), axes), sizes | {n: var(n, bv(32)) for n in formats}
-    return call(f"ir_{name}", "convert a box", BOX_CODE, ir, parameters, sizes | fields)
+    sizes = _variables(sizes_of_axes(axes))
+    ir, fields = box_ir(function, tuple(formats), axes), _fields(function, formats)
+    return call(f"ir_{name}", "convert a box", BOX_CODE, ir, sizes | _variables(formats), sizes | fields)
 
 
 def conversion_mapping(name: str, function: Function, formats: Mapping[str, range], axes: int) -> TensorMapping:
     """The mapping of that name: every element of a box is ``function`` of one of x, or 0 where x has none."""
-    sizes = {n: var(n, bv(32)) for n in sizes_of_axes(axes)}
-    parameters = sizes | {n: var(n, bv(32)) for n in formats}
-    fields = {n: parameters[n][bits(p.sort) - 1 : 0] for n, p in zip(formats, function.params[1:], strict=True)}
+    sizes = _variables(sizes_of_axes(axes))
+    parameters = sizes | _variables(formats)
     whole = [sizes[f"Y{axis}"] for axis in range(1, axes + 1)]
     return TensorMapping(
         name=name,
         ir=_ir(name, function, tuple(formats), axes),
-        device=_device(name, function, parameters, list(fields.values()), axes),
+        device=_device(name, function, parameters, list(_fields(function, formats).values()), axes),
         parameters=parameters,
         parameter_texts={
             **{f"{n}{axis}": f"{text}, axis {axis}" for n, text in _TEXTS.items() for axis in range(1, axes + 1)},
@@ -241,7 +262,7 @@ def _domain(axes: int, parameters: Mapping[str, Expr], formats: Mapping[str, ran
         most, least = MOST, 0 if name.startswith(("first", "before", "place")) else 1
         if name in formats:
             least, most = formats[name][0], formats[name][-1]
-        conditions.append((f"{least} <= {name} <= {most}", (const(least, 32) <= size) & (size <= most)))
+        conditions.append(between(size, least, most))
     for axis in range(1, axes + 1):
         place, count, whole = (parameters[f"{n}{axis}"] for n in ("place", "count", "Y"))
         conditions.append((f"place{axis} + count{axis} <= Y{axis}", place + count <= whole))

@@ -241,11 +241,17 @@ class RunBound:
         own = [
             OwnError(i, float(m[worst]), float(balance.centres.get(i, zeros)[worst])) for i, m in balance.own.items()
         ]
-        parts = sorted(own, key=lambda part: -part.size)
-        inside = bool((errors[furthest] <= totals).all())
-        known, missed = float(balance.known[worst]), float(balance.missed[worst])
-        found = (name, float(errors.max()), float(totals[worst]), len(furthest), inside, "", known, tuple(parts))
-        return Composed(*found, tuple(self.declared), missed=missed)
+        return Composed(
+            name,
+            error=float(errors.max()),
+            bound=float(totals[worst]),
+            elements=len(furthest),
+            inside=bool((errors[furthest] <= totals).all()),
+            known=float(balance.known[worst]),
+            own=tuple(sorted(own, key=lambda part: -part.size)),
+            declared=tuple(self.declared),
+            missed=float(balance.missed[worst]),
+        )
 
     def _balanced(self, output: int, weights: Reals) -> Balance:
         """What the weighted differences of an output consist of."""

@@ -8,7 +8,7 @@ from typing import Final, Literal
 from accel_models.flexasr.floats import EXPONENTS, adpfloat_to_float, float_to_adpfloat
 from ir_semantics.layers.dense import Order
 from rewrites.mappings.claim import MappingClaim
-from rewrites.mappings.conversions import SOURCE, TARGET, conversion_claim
+from rewrites.mappings.conversions import reading, rounding
 
 from .attention import attention_mapping
 from .chains import chain_mapping, reload_mapping
@@ -52,20 +52,8 @@ FLOAT_POOLS: Final = {
 }
 """Poolings of float32 tensors, rounded, cut and padded by the host, by kind and number."""
 
-ROUND: Final = conversion_claim(
-    "flexasr_round",
-    "a box of a float32 tensor as AdaptivFloat codes, cut out and padded with zeros, by the host",
-    float_to_adpfloat,
-    {"exponent": EXPONENTS},
-    codes=TARGET,
-)
-READ: Final = conversion_claim(
-    "flexasr_read",
-    "AdaptivFloat codes as a box of a float32 tensor, the rest of which stays, by the host",
-    adpfloat_to_float,
-    {"exponent": EXPONENTS},
-    codes=SOURCE,
-)
+ROUND: Final = rounding("flexasr", "AdaptivFloat codes", float_to_adpfloat, EXPONENTS)
+READ: Final = reading("flexasr", "AdaptivFloat codes", adpfloat_to_float, EXPONENTS)
 
 RELOAD: Final = MappingClaim(
     "flexasr_reload",

@@ -17,6 +17,7 @@ from accel_models.flexasr.options import FlexAsrOptions
 from ila_lang import Expr, Fragment, Kernel, bv, concat, const, ite, mem, var
 from ila_lang.mapping import SizeError, TensorMapping
 from ir_semantics.layers.conversion import DEQUANTISE_CODE, QUANTISE_CODE, convert, float_tensor, with_conversions
+from rewrites.mappings.domain import between
 
 from .buffers import BASE, NV, UnitProgram
 from .chains import chain_model, emit_chain
@@ -48,22 +49,17 @@ def domain(steps: int) -> tuple[tuple[str, Expr], ...]:
     elements = (Y.zext(64) << steps) * C.zext(64)
     tiles = (((H << steps) + 15) >> 4) * NV
     return (
-        between("Y", Y, 1, 1 << 26),
-        between("C", C, 1, 1 << 26),
+        between(Y, 1, 1 << 26),
+        between(C, 1, 1 << 26),
         (f"{1 << steps}*Y*C < 2^32", elements < 1 << 32),
-        between("H", H, 1, 65535 >> steps),
-        between("nv", NV, 1, 255),
+        between(H, 1, 65535 >> steps),
+        between(NV, 1, 255),
         *covering("down", DOWN, H, "Y", Y),
         *covering("across", ACROSS, NV << 4, "C", C),
         ("base <= 65535", BASE <= 65535),
         (f"base + 16*ceil({1 << steps}*H/16)*nv <= 65536 vectors", BASE + tiles * 16 <= 65536),
-        between("exponent", EXPONENT, EXPONENTS[0], EXPONENTS[-1]),
+        between(EXPONENT, EXPONENTS[0], EXPONENTS[-1]),
     )
-
-
-def between(name: str, size: Expr, least: int, most: int) -> tuple[str, Expr]:
-    """That a size lies between two numbers."""
-    return f"{least} <= {name} <= {most}", (const(least, 32) <= size) & (size <= const(most, 32))
 
 
 def covering(name: str, count: Expr, size: Expr, whole: str, extent: Expr) -> tuple[tuple[str, Expr], ...]:

@@ -6,7 +6,7 @@ from typing import Final
 
 from accel_models.fixed_point import exponents, fixed_to_float, float_to_fixed
 from rewrites.mappings.claim import MappingClaim
-from rewrites.mappings.conversions import SOURCE, TARGET, conversion_claim
+from rewrites.mappings.conversions import reading, rounding
 
 from .convolution import convolution_mapping
 from .convolution_8bit import narrow_mapping
@@ -18,26 +18,14 @@ CONVOLUTIONS: Final = {
 }
 """Convolutions, by the width of weights."""
 
-ROUND: Final = conversion_claim(
-    "hlscnn_round",
-    "a box of a float32 tensor as words of 16 bits, cut out and padded with zeros, by the host",
-    float_to_fixed(16),
-    {"exponent": exponents(16)},
-    codes=TARGET,
-)
+ROUND: Final = rounding("hlscnn", "words of 16 bits", float_to_fixed(16), exponents(16))
 PACK: Final = PackingClaim(
     "hlscnn_pack",
     "filters of a float32 tensor as bytes, eight channels of a tap beside each other, by the host",
     packing_mapping,
     formats=("exponent",),
 )
-READ: Final = conversion_claim(
-    "hlscnn_read",
-    "words of 16 bits as a box of a float32 tensor, the rest of which stays, by the host",
-    fixed_to_float(16),
-    {"exponent": exponents(16)},
-    codes=SOURCE,
-)
+READ: Final = reading("hlscnn", "words of 16 bits", fixed_to_float(16), exponents(16))
 
 CLAIMS: Final = (*CONVOLUTIONS.values(), ROUND, PACK, READ)
 """All of them."""

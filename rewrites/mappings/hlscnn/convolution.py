@@ -35,6 +35,7 @@ from ila_lang import Expr, Fragment, Function, Ila, Kernel, bv, concat, const, f
 from ila_lang.mapping import Lemma, SizeError, TensorMapping
 from ir_semantics.layers.convolution import CONVOLUTION_CODE, ConvolutionOperator, convolution_ir
 from ir_semantics.layers.layer import call
+from rewrites.mappings.domain import between
 
 _NAMES = ("k", "c", "h", "w", "oh", "ow", "kh", "kw", "sh", "sw")
 PARAMETERS = {n: var(n, bv(32)) for n in _NAMES} | {"bias": var("bias", bv(32)), "relu": var("relu", bv(32))}
@@ -50,17 +51,12 @@ HOST_X, HOST_W, HOST_Y = (var(n, mem(32, 16)) for n in ("host_x", "host_w", "hos
 HOST_FILL = var("host_fill", mem(32, 16))
 
 
-def _between(name: str, low: int, high: int) -> tuple[str, Expr]:
-    value = PARAMETERS[name]
-    return f"{low} <= {name} <= {high}", (const(low, 32) <= value) & (value <= high)
-
-
 DOMAIN: tuple[tuple[str, Expr], ...] = (
-    _between("k", 1, 255),
-    _between("c", 1, 4095),
-    *(_between(n, 1, 1023) for n in ("h", "w", "oh", "ow")),
-    *(_between(n, 1, 255) for n in ("kh", "kw")),
-    *(_between(n, 1, 7) for n in ("sh", "sw")),
+    between(K, 1, 255),
+    between(C, 1, 4095),
+    *(between(PARAMETERS[n], 1, 1023) for n in ("h", "w", "oh", "ow")),
+    *(between(PARAMETERS[n], 1, 255) for n in ("kh", "kw")),
+    *(between(PARAMETERS[n], 1, 7) for n in ("sh", "sw")),
     ("(oh - 1)*sh + kh <= h", (OH - 1) * SH + KH <= H),
     ("(ow - 1)*sw + kw <= w", (OW - 1) * SW + KW <= W),
     ("k*ceil(c/8)*kh*kw <= 8192 entries of SPAD0", WIDE_WEIGHTS <= 8192),

@@ -14,6 +14,7 @@ from ila_lang.mapping import TensorMapping
 from ir_semantics.layers.layer import call
 from ir_semantics.layers.packing import PACKING_CODE, packing_ir
 from rewrites.mappings.conversions import ASSUMPTION, SOURCE, TARGET, Box, ConversionClaim, host
+from rewrites.mappings.domain import between
 
 BITS = 8
 ROUND = float_to_fixed(BITS)
@@ -51,18 +52,14 @@ class PackingClaim(ConversionClaim):
         return Box((0,) * len(whole), whole)
 
 
-def _between(size: Expr, least: int, most: int) -> tuple[str, Expr]:
-    return f"{least} <= {size.name} <= {most}", (const(least, 32) <= size) & (size <= most)
-
-
 DOMAIN: tuple[tuple[str, Expr], ...] = (
-    _between(K, 1, 255),
-    _between(FIRST, 0, 1 << 26),
-    _between(C, 1, 4095),
-    _between(P, 1, 65025),
+    between(K, 1, 255),
+    between(FIRST, 0, 1 << 26),
+    between(C, 1, 4095),
+    between(P, 1, 65025),
     ("(first + k)*c*taps < 2^32", (FIRST.zext(64) + K.zext(64)) * C.zext(64) * P.zext(64) < 1 << 32),
     ("k*ceil(c/8)*taps <= 16384", K.zext(40) * BLOCKS.zext(40) * P.zext(40) <= 16384),
-    _between(EXPONENT, exponents(BITS)[0], exponents(BITS)[-1]),
+    between(EXPONENT, exponents(BITS)[0], exponents(BITS)[-1]),
 )
 
 

@@ -8,7 +8,7 @@ from typing import Final
 from accel_models.fixed_point import exponents, fixed_to_float, float_to_fixed
 from ir_semantics.layers.dense import Order
 from rewrites.mappings.claim import MappingClaim
-from rewrites.mappings.conversions import SOURCE, TARGET, conversion_claim
+from rewrites.mappings.conversions import reading, rounding
 
 from .dense import dense_mapping
 from .elementwise import elementwise_mapping
@@ -37,20 +37,8 @@ ELEMENTWISE: Final = {
 }
 """Element-wise operators, by name."""
 
-ROUND: Final = conversion_claim(
-    "vta_round",
-    "a box of a float32 tensor as bytes from -127 on, cut out and padded with zeros, by the host",
-    float_to_fixed(8, symmetric=True),
-    {"exponent": exponents(8)},
-    codes=TARGET,
-)
-READ: Final = conversion_claim(
-    "vta_read",
-    "bytes as a box of a float32 tensor, the rest of which stays, by the host",
-    fixed_to_float(8),
-    {"exponent": exponents(8)},
-    codes=SOURCE,
-)
+ROUND: Final = rounding("vta", "bytes from -127 on", float_to_fixed(8, symmetric=True), exponents(8))
+READ: Final = reading("vta", "bytes", fixed_to_float(8), exponents(8))
 
 CLAIMS: Final = (
     *ELEMENTWISE.values(),

@@ -17,6 +17,7 @@ from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, var
 from ila_lang.mapping import SizeError, TensorMapping
 from ir_semantics.layers.dense import DENSE_CODE, dense_ir
 from ir_semantics.layers.layer import call
+from rewrites.mappings.domain import between
 
 from .dense import DENSE, HOST_B, HOST_W, HOST_X, SHIFT, SUMS, layer_mapping
 from .programs import DRAM_VECTORS, HOST_Y, IDLE, Program, micro_op
@@ -54,13 +55,9 @@ CELL = (
 CELL_COLUMN = ((CELL[2][0] * OUTPUTS + CELL[3][0]) << 4) + CELL[4][0]
 
 
-def _between(size: Expr, most: int) -> tuple[str, Expr]:
-    return f"1 <= {size.name} <= {most}", (const(1, 32) <= size) & (most >= size)
-
-
 DOMAIN: tuple[tuple[str, Expr], ...] = (
-    *(_between(v, 65535) for v in (M, N, K, ROW_BLOCKS, OUTPUT_BLOCKS, INPUT_BLOCKS)),
-    *(_between(v, most) for v, most in ((ROWS, 2047), (OUTPUTS, 1024), (INPUTS, 1024))),
+    *(between(v, 1, 65535) for v in (M, N, K, ROW_BLOCKS, OUTPUT_BLOCKS, INPUT_BLOCKS)),
+    *(between(v, 1, most) for v, most in ((ROWS, 2047), (OUTPUTS, 1024), (INPUTS, 1024))),
     ("m = blocks_m*block_m", ROW_BLOCKS * ROWS == M),
     ("n = blocks_n*block_n", OUTPUT_BLOCKS * OUTPUTS == N),
     ("kk = blocks_k*block_k", INPUT_BLOCKS * INPUTS == K),

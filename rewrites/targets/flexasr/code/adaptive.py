@@ -57,18 +57,11 @@ class AdaptiveFloats(FloatImplementation):
         return count_beyond(operand, *self._format(name))
 
     def rounding(self, name: str, magnitude: float) -> float:
-        """As :func:`rounding_of`."""
-        return rounding_of(magnitude, *self._format(name))
-
-
-def rounding_of(magnitude: float, bias: int, scale: int) -> float:
-    """What rounding to codes of a bias, times 2^scale, may change in a number of at most this magnitude.
-
-    It is half a step of the largest number's binade, or of the smallest code, and the distance to the largest one.
-    """
-    size = math.ldexp(magnitude, -scale)
-    half = math.ldexp(1.0, power_above(size) - 1 - _CUT_BITS) if size else 0.0
-    return math.ldexp(max(half, smallest(bias) / 2) + max(size - largest(bias), 0.0), scale)
+        """Half a step of the largest number's binade, or of the smallest code, and the distance to the largest."""
+        bias, scale = self._format(name)
+        size = math.ldexp(magnitude, -scale)
+        half = math.ldexp(1.0, power_above(size) - 1 - _CUT_BITS) if size else 0.0
+        return math.ldexp(max(half, smallest(bias) / 2) + max(size - largest(bias), 0.0), scale)
 
 
 def count_beyond(values: Reals, bias: int, scale: int = 0) -> int:
