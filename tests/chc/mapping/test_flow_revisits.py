@@ -16,6 +16,7 @@ from ila_lang.mapping import Lemma, TensorMapping
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
 from tests.chc.mapping.toy import DOMAIN, M, N, differs, go, mapping, scaled, with_abstract
+from tests.marks import slow_but
 
 States = Mapping[str, Expr]
 Body = Callable[[Kernel, States], None]
@@ -146,7 +147,7 @@ QUICK = (
 )
 
 
-@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in WRONG])
+@pytest.mark.parametrize("name", slow_but(QUICK, WRONG))
 def test_a_wrong_scatter_is_not_proved(name: str) -> None:
     wrong = claim(WRONG[name])
     assert differs(wrong, {"n": 4, "m": 4, "s": 2})

@@ -40,6 +40,7 @@ from tests.chc.mapping.library_gemm import (
     noted,
     whether,
 )
+from tests.marks import slow_but
 
 ZERO, NEVER = const(0, 32), ~true
 PATTERNS: Patterns = {}
@@ -500,9 +501,7 @@ LONG = {
 """Patterns of which the proof takes seconds; that of the first is made for its certificate, too."""
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name in QUICK - LONG else [pytest.mark.slow]) for name in PATTERNS]
-)
+@pytest.mark.parametrize("name", slow_but(QUICK - LONG, PATTERNS))
 def test_the_pattern_is_proved_for_every_size(name: str) -> None:
     build, _ = PATTERNS[name]
     mapping = claim(partial(build, fault=""))

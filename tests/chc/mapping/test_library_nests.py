@@ -46,6 +46,7 @@ from tests.chc.mapping.library_gemm import (
     noted,
 )
 from tests.chc.mapping.test_library_sums import merge
+from tests.marks import slow_but
 
 ZERO, ONE, NEVER = const(0, 32), const(1, 32), ~true
 PATTERNS: Patterns = {}
@@ -597,9 +598,7 @@ QUICK = {"blocks of two by two by two", "the last product is peeled"}
 """Patterns that are not marked as slow; with a fault, the last one."""
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in PATTERNS]
-)
+@pytest.mark.parametrize("name", slow_but(QUICK, PATTERNS))
 def test_the_pattern_is_proved_for_every_size(name: str) -> None:
     mapping = of(name)
     assert not any(differs(mapping, at, 1) for at in sizes(mapping))

@@ -30,6 +30,7 @@ from tests.chc.mapping.library_gemm import (
     multiply,
     noted,
 )
+from tests.marks import slow_but
 
 ZERO = const(0, 32)
 PATTERNS: Patterns = {}
@@ -255,9 +256,7 @@ QUICK_FAULTS = {"begins anew in the last iteration", "both take the even tiles"}
 SIZES = ({"m": 2, "n": 2, "k": 4}, {"m": 1, "n": 2, "k": 8})
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in PATTERNS]
-)
+@pytest.mark.parametrize("name", slow_but(QUICK, PATTERNS))
 def test_the_pattern_is_proved_for_every_size(name: str) -> None:
     mapping = of(name)
     assert not any(differs(mapping, sizes, 1) for sizes in SIZES)

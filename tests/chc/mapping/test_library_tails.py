@@ -20,6 +20,7 @@ from tests.chc.mapping import toy
 from tests.chc.mapping.library_gemm import Host, K, M, N, Patterns, claim, device, differs, noted
 from tests.chc.mapping.test_flow import flow
 from tests.chc.mapping.test_library_sums import saturating
+from tests.marks import slow_but
 
 ZERO, BLOCK = const(0, 32), const(4, 32)
 PATTERNS: Patterns = {}
@@ -179,9 +180,7 @@ QUICK = {"a block of depth is loaded and computed"}
 """Patterns that are not marked as slow."""
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in PATTERNS]
-)
+@pytest.mark.parametrize("name", slow_but(QUICK, PATTERNS))
 def test_the_pattern_is_proved_for_every_size(name: str) -> None:
     mapping = of(name)
     assert not any(differs(mapping, sizes, 1) for sizes in SIZES)

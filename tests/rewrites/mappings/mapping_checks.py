@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -16,11 +15,27 @@ from ila_lang.language.kernel import map_statement
 from ila_lang.mapping import TensorMapping
 from smt_encodings.claims import Status, Verdict
 from smt_encodings.discharge import Discharger
+from tests.marks import slow_but
+
+Test = Callable[[str], None]
 
 
-def slow_but(quick: Collection[str], names: Iterable[str]) -> list[Any]:
-    """Parameters of a test, of which all but the quick ones are slow."""
-    return [n if n in quick else pytest.param(n, marks=pytest.mark.slow) for n in names]
+def fault_tests(faults: Mapping[str, Callable[[], TensorMapping]], quick: Collection[str]) -> tuple[Test, Test]:
+    """Tests that each fault is refuted by a run that replays, and that it is not proved for every size.
+
+    But for the quick runs they are slow.
+    """
+
+    @pytest.mark.parametrize("name", slow_but(quick, faults))
+    def refuted(name: str) -> None:
+        require_refuted(faults[name]())
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("name", faults)
+    def unproved(name: str) -> None:
+        require_unproved(faults[name]())
+
+    return refuted, unproved
 
 
 def require_refuted(

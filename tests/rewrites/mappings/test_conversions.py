@@ -21,7 +21,8 @@ from rewrites.mappings.conversions import TARGET, ConversionClaim, axis_sizes, c
 from rewrites.mappings.flexasr.claims import READ, ROUND
 from rewrites.mappings.hlscnn import claims as hlscnn
 from rewrites.mappings.vta import claims as vta
-from tests.rewrites.mappings.mapping_checks import changed, require_proved, require_refuted, require_unproved, slow_but
+from tests.marks import slow_but
+from tests.rewrites.mappings.mapping_checks import changed, require_proved, require_refuted, require_unproved
 
 CLAIMS = {"round": ROUND, "read": READ}
 FIXED = {c.name: c for c in (vta.ROUND, vta.READ, hlscnn.ROUND, hlscnn.READ)}

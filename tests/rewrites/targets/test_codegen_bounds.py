@@ -19,6 +19,7 @@ from rewrites.compiler.codegen import Options
 from rewrites.compiler.codegen.floats import FloatImplementation
 from rewrites.targets.flexasr.code.pools import POOLS
 from tests.ir_semantics import reference_layers as reference
+from tests.marks import slow_but
 from tests.rewrites.targets.nodes import DEVICES, Case, case, normal
 
 
@@ -135,7 +136,7 @@ DECLARED = ("max pooling 4 times", "mean pooling twice")
 QUICK = ("linear and relu", "layer normalisation", "convolution", "dense", "lstm from states")
 
 
-@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in KINDS])
+@pytest.mark.parametrize("name", slow_but(QUICK, KINDS))
 def test_errors_stay_within_their_bounds(name: str) -> None:
     kind = KINDS[name]
     c = case(kind.operator, kind.draw(0, 1.0), kind.options, [kind.draw(s, 1.0) for s in range(4)], **kind.attributes)

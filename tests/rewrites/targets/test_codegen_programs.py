@@ -30,6 +30,7 @@ from rewrites.targets.vta import code as vta
 from smt_encodings.claims import Status
 from tests.accel_models.flexasr import tensor_oracle
 from tests.accel_models.hlscnn import oracle as convolution_oracle
+from tests.marks import slow_but
 from tests.rewrites.compiler.offload.offload_gates import OPERATORS
 from tests.rewrites.targets.nodes import DEVICES, Case, case, normal
 
@@ -160,7 +161,7 @@ QUICK = (
 )
 
 
-@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in CASES])
+@pytest.mark.parametrize("name", slow_but(QUICK, CASES))
 def test_results_are_those_of_other_code(name: str) -> None:
     build, other = CASES[name]
     c = build()

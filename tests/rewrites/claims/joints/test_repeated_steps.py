@@ -29,8 +29,8 @@ from rewrites.mappings.flexasr import claims, recurrent
 from rewrites.targets.flexasr import operators as flexasr
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
+from tests.marks import slow_but
 from tests.rewrites.claims.joints.test_false_joints import decided, mapping, operator
-from tests.rewrites.mappings.mapping_checks import slow_but
 
 M, N = size("m"), size("n")
 X = input_("x", M, N)

@@ -23,7 +23,7 @@ from rewrites.mappings.flexasr.buffers import ENTRY, NV, T, UnitProgram
 from rewrites.mappings.flexasr.layer_norm import layer_norm_mapping
 from rewrites.mappings.flexasr.padding import P, padding_mapping
 from smt_encodings.claims import Status
-from tests.rewrites.mappings.mapping_checks import require_proved, require_refuted, require_unproved, slow_but
+from tests.rewrites.mappings.mapping_checks import fault_tests, require_proved
 
 PAD, NORM, ATTENTION = padding_mapping(), layer_norm_mapping(), attention_mapping()
 MASKED = attention_mapping(masked=True)
@@ -225,15 +225,7 @@ FAULTS: dict[str, Callable[[], TensorMapping]] = {
 QUICK = ("zeropad: the matrix at address 0", "zeropad: the last row is left", "layernorm: gamma and beta exchanged")
 
 
-@pytest.mark.parametrize("name", slow_but(QUICK, FAULTS))
-def test_a_fault_is_refuted_by_a_run_that_replays(name: str) -> None:
-    require_refuted(FAULTS[name]())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_is_not_proved_for_every_size(name: str) -> None:
-    require_unproved(FAULTS[name]())
+test_a_fault_is_refuted_by_a_run_that_replays, test_a_fault_is_not_proved_for_every_size = fault_tests(FAULTS, QUICK)
 
 
 @pytest.mark.slow

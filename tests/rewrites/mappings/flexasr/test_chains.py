@@ -29,7 +29,7 @@ from rewrites.mappings.flexasr.chains import (
 from rewrites.mappings.flexasr.claims import CHAINS as PAIRS
 from rewrites.mappings.flexasr.pooling import KINDS, pooling_mapping
 from smt_encodings.claims import Status
-from tests.rewrites.mappings.mapping_checks import require_proved, require_refuted, require_unproved, slow_but
+from tests.rewrites.mappings.mapping_checks import fault_tests, require_proved
 
 RELOAD, REST, APART = (reload_mapping(what) for what in ("matrix", "rest", "apart"))
 CHAINS = {f"{kind} x{n}": chain_mapping(kind, n) for kind, n in PAIRS}
@@ -221,15 +221,7 @@ QUICK = (
 )
 
 
-@pytest.mark.parametrize("name", slow_but(QUICK, FAULTS))
-def test_a_fault_is_refuted_by_a_run_that_replays(name: str) -> None:
-    require_refuted(FAULTS[name]())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_is_not_proved_for_every_size(name: str) -> None:
-    require_unproved(FAULTS[name]())
+test_a_fault_is_refuted_by_a_run_that_replays, test_a_fault_is_not_proved_for_every_size = fault_tests(FAULTS, QUICK)
 
 
 def test_programs_of_this_file_without_a_fault_are_those_of_the_claims() -> None:

@@ -19,7 +19,7 @@ from rewrites.mappings.flexasr.linear import linear_mapping
 from rewrites.mappings.flexasr.recurrent import recurrent_mapping
 from rewrites.mappings.programs import filled
 from tests.accel_models.flexasr import tensor_oracle as oracle
-from tests.rewrites.mappings.mapping_checks import edited, require_proved, require_refuted, require_unproved, slow_but
+from tests.rewrites.mappings.mapping_checks import edited, fault_tests, require_proved
 
 LINEAR, RNN = linear_mapping(clustered=True), recurrent_mapping("rnn", clustered=True)
 
@@ -91,15 +91,7 @@ FAULTS: dict[str, Callable[[], TensorMapping]] = {
 QUICK = ("linear: the even column in the high half", "linear: the other manager's table")
 
 
-@pytest.mark.parametrize("name", slow_but(QUICK, FAULTS))
-def test_a_fault_is_refuted_by_a_run_that_replays(name: str) -> None:
-    require_refuted(FAULTS[name]())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_is_not_proved_for_every_size(name: str) -> None:
-    require_unproved(FAULTS[name]())
+test_a_fault_is_refuted_by_a_run_that_replays, test_a_fault_is_not_proved_for_every_size = fault_tests(FAULTS, QUICK)
 
 
 @pytest.mark.slow

@@ -17,14 +17,8 @@ from rewrites.mappings.flexasr.buffers import NV
 from rewrites.mappings.flexasr.claims import FLOAT_POOLS
 from rewrites.mappings.flexasr.float_pooling import EXPONENT, C, H, Y, float_pooling_mapping, ir_fragment
 from tests.accel_models.flexasr import tensor_oracle
-from tests.rewrites.mappings.mapping_checks import (
-    changed,
-    require_proved,
-    require_refuted,
-    require_unproved,
-    slow_but,
-    with_body,
-)
+from tests.marks import slow_but
+from tests.rewrites.mappings.mapping_checks import changed, require_proved, require_refuted, require_unproved, with_body
 
 MAX = float_pooling_mapping("max", 1)
 DOWN_PART, ACROSS_PART = var("down_part", bv(32)), var("across_part", bv(32))

@@ -20,7 +20,7 @@ from rewrites.mappings.flexasr.layers import LayerProgram
 from rewrites.mappings.flexasr.linear import linear_mapping
 from rewrites.mappings.flexasr.recurrent import CELLS, recurrent_mapping
 from smt_encodings.claims import Status
-from tests.rewrites.mappings.mapping_checks import edited, require_proved, require_refuted, require_unproved, slow_but
+from tests.rewrites.mappings.mapping_checks import edited, fault_tests, require_proved
 
 LINEAR, RNN = linear_mapping("relu"), recurrent_mapping("rnn")
 
@@ -148,15 +148,7 @@ FAULTS: dict[str, Callable[[], TensorMapping]] = {
 QUICK = ("linear: no relu", "rnn: sigmoid", "rnn from a state: from zeros")
 
 
-@pytest.mark.parametrize("name", slow_but(QUICK, FAULTS))
-def test_a_fault_is_refuted_by_a_run_that_replays(name: str) -> None:
-    require_refuted(FAULTS[name]())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_is_not_proved_for_every_size(name: str) -> None:
-    require_unproved(FAULTS[name]())
+test_a_fault_is_refuted_by_a_run_that_replays, test_a_fault_is_not_proved_for_every_size = fault_tests(FAULTS, QUICK)
 
 
 def test_a_dense_layer_is_proved_for_every_size() -> None:

@@ -20,7 +20,8 @@ from ila_lang.mapping import SizeError, TensorMapping
 from rewrites.mappings.hlscnn import convolution as hc
 from rewrites.mappings.hlscnn.convolution import convolution_mapping
 from smt_encodings.claims import Status
-from tests.rewrites.mappings.mapping_checks import edited, require_proved, require_refuted, require_unproved, slow_but
+from tests.marks import slow_but
+from tests.rewrites.mappings.mapping_checks import edited, require_proved, require_refuted, require_unproved
 
 CONV = convolution_mapping()
 Change = Callable[[Command], Command]

@@ -15,7 +15,8 @@ from ila_lang.mapping import SizeError, TensorMapping
 from rewrites.mappings.hlscnn import convolution as wide
 from rewrites.mappings.hlscnn.convolution_8bit import ENTRIES, OPTIONS, narrow_mapping
 from smt_encodings.claims import Status
-from tests.rewrites.mappings.mapping_checks import edited, require_proved, require_refuted, require_unproved, slow_but
+from tests.marks import slow_but
+from tests.rewrites.mappings.mapping_checks import edited, require_proved, require_refuted, require_unproved
 
 NARROW = narrow_mapping()
 

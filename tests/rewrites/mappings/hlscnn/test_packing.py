@@ -12,7 +12,8 @@ from ila_lang.mapping import SizeError, TensorMapping
 from ila_lang.streams.programs import Program
 from ila_lang.streams.simulator import Simulator
 from rewrites.mappings.hlscnn.packing import BLOCKS, EXPONENT, FIRST, C, K, P, packing_mapping
-from tests.rewrites.mappings.mapping_checks import changed, require_proved, require_refuted, require_unproved, slow_but
+from tests.marks import slow_but
+from tests.rewrites.mappings.mapping_checks import changed, require_proved, require_refuted, require_unproved
 
 MAPPING = packing_mapping()
 FILTER, BLOCK, TAP, LANE = (var(n, bv(32)) for n in ("filter", "block", "tap", "lane"))

@@ -20,7 +20,7 @@ from rewrites.mappings.vta import dense as dense_module
 from rewrites.mappings.vta.dense import DEPTH, SHIFT, dense_mapping
 from rewrites.mappings.vta.programs import ROWS, micro_op
 from smt_encodings.claims import Status
-from tests.rewrites.mappings.mapping_checks import require_proved, require_refuted, require_unproved, slow_but
+from tests.rewrites.mappings.mapping_checks import fault_tests, require_proved
 from tests.rewrites.mappings.vta.faults import Change, Faulty, faulty, given, left_out, micro_ops, twice
 from tests.rewrites.mappings.vta.test_elementwise import ran
 
@@ -61,15 +61,7 @@ FAULTS: dict[str, Callable[[], TensorMapping]] = {
 QUICK = ("accumulators are not cleared", "the first micro-op names another accumulator")
 
 
-@pytest.mark.parametrize("name", slow_but(QUICK, FAULTS))
-def test_a_fault_is_refuted_by_a_run_that_replays(name: str) -> None:
-    require_refuted(FAULTS[name]())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_is_not_proved_for_every_size(name: str) -> None:
-    require_unproved(FAULTS[name]())
+test_a_fault_is_refuted_by_a_run_that_replays, test_a_fault_is_not_proved_for_every_size = fault_tests(FAULTS, QUICK)
 
 
 @pytest.mark.slow

@@ -21,7 +21,8 @@ from rewrites.mappings.vta.elementwise import IMM, OPERATIONS, elementwise_mappi
 from rewrites.mappings.vta.programs import COLUMNS, micro_op
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
-from tests.rewrites.mappings.mapping_checks import require_proved, require_refuted, require_unproved, slow_but
+from tests.marks import slow_but
+from tests.rewrites.mappings.mapping_checks import fault_tests, require_proved
 from tests.rewrites.mappings.vta.faults import Change, Faulty, faulty, given, micro_ops, where
 
 WRONG_STEPS: dict[str, tuple[tuple[AluOp, object], ...]] = {
@@ -88,15 +89,7 @@ QUICK = (
 )
 
 
-@pytest.mark.parametrize("name", slow_but(QUICK, FAULTS))
-def test_a_fault_is_refuted_by_a_run_that_replays(name: str) -> None:
-    require_refuted(FAULTS[name]())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_is_not_proved_for_every_size(name: str) -> None:
-    require_unproved(FAULTS[name]())
+test_a_fault_is_refuted_by_a_run_that_replays, test_a_fault_is_not_proved_for_every_size = fault_tests(FAULTS, QUICK)
 
 
 @pytest.mark.slow
@@ -106,7 +99,7 @@ def test_an_operator_is_proved_for_every_size(name: str) -> None:
     assert {"vta: decoding", "vta: conditions", "values"} <= {o.group for o in verdict.obligations}
 
 
-@pytest.mark.parametrize("name", [n if n == "relu" else pytest.param(n, marks=pytest.mark.slow) for n in OPERATIONS])
+@pytest.mark.parametrize("name", slow_but(["relu"], OPERATIONS))
 def test_an_operator_is_proved_at_a_shape(name: str) -> None:
     verdict = bmc.prove.prove(elementwise_mapping(name), (2, 32))
     assert verdict.status is Status.PROVED, verdict.reason

@@ -16,7 +16,7 @@ from rewrites.mappings.vta import gemm
 from rewrites.mappings.vta.gemm import INPUT_BLOCKS, INPUTS, OUTPUTS, ROWS, gemm_mapping
 from rewrites.mappings.vta.programs import micro_op
 from smt_encodings.claims import Status
-from tests.rewrites.mappings.mapping_checks import require_proved, require_refuted, require_unproved, slow_but
+from tests.rewrites.mappings.mapping_checks import fault_tests, require_proved
 from tests.rewrites.mappings.vta.faults import Change, Faulty, faulty, given, left_out, micro_ops
 from tests.rewrites.mappings.vta.test_elementwise import ran
 
@@ -71,15 +71,7 @@ FAULTS = {name: partial(faulty, gemm_mapping, gemm, changes) for name, changes i
 QUICK = ("micro-ops name the next accumulator",)
 
 
-@pytest.mark.parametrize("name", slow_but(QUICK, FAULTS))
-def test_a_fault_is_refuted_by_a_run_that_replays(name: str) -> None:
-    require_refuted(FAULTS[name]())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_is_not_proved_for_every_size(name: str) -> None:
-    require_unproved(FAULTS[name]())
+test_a_fault_is_refuted_by_a_run_that_replays, test_a_fault_is_not_proved_for_every_size = fault_tests(FAULTS, QUICK)
 
 
 @pytest.mark.slow

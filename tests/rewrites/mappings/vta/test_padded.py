@@ -14,7 +14,7 @@ from rewrites.mappings.vta import dense
 from rewrites.mappings.vta.padded import BOTTOM, TOP, padded_mapping
 from rewrites.mappings.vta.programs import ROWS
 from smt_encodings.claims import Status
-from tests.rewrites.mappings.mapping_checks import require_proved, require_refuted, require_unproved, slow_but
+from tests.rewrites.mappings.mapping_checks import fault_tests, require_proved
 from tests.rewrites.mappings.vta.faults import faulty, given
 from tests.rewrites.mappings.vta.test_elementwise import ran
 
@@ -34,15 +34,7 @@ FAULTS = {name: partial(faulty, padded_mapping, dense, {"load INP": change}) for
 QUICK = ("there are no zeros above",)
 
 
-@pytest.mark.parametrize("name", slow_but(QUICK, FAULTS))
-def test_a_fault_is_refuted_by_a_run_that_replays(name: str) -> None:
-    require_refuted(FAULTS[name]())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_is_not_proved_for_every_size(name: str) -> None:
-    require_unproved(FAULTS[name]())
+test_a_fault_is_refuted_by_a_run_that_replays, test_a_fault_is_not_proved_for_every_size = fault_tests(FAULTS, QUICK)
 
 
 @pytest.mark.slow
