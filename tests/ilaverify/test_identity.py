@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -81,18 +82,24 @@ def modules_by_file() -> dict[str, str]:
 
 
 def modules_that_run(run: Callable[[], Any]) -> tuple[Any, set[str]]:
-    """What a function returns, and those of our modules of which any code runs meanwhile, importing included."""
+    """What a function returns, and those of our modules of which any code runs for it, importing included.
+
+    What earlier tests left is collected before: a collection meanwhile would run the code that removes it from caches.
+    """
     files: set[str] = set()
 
     def note(frame: Any, event: str, _: object) -> None:
         if event == "call":
             files.add(frame.f_code.co_filename)
 
+    gc.collect()
+    gc.disable()
     sys.setprofile(note)
     try:
         result = run()
     finally:
         sys.setprofile(None)
+        gc.enable()
     known = modules_by_file()
     return result, {known[file] for file in files if file in known}
 

@@ -153,8 +153,9 @@ def test_codes_with_another_end_are_refuted(symmetric: bool) -> None:
 def test_ties_away_from_zero_and_numbers_that_are_cut_are_refuted(code: int) -> None:
     @primitive(bv(8), name=f"float_to_int8_{code}", word=bv(32), exponent=bv(8))
     def wrong(word, exponent):  # type: ignore[no-untyped-def]
-        """The code of a number of half a unit to a unit, which must be 0 for half a unit and 1 for others."""
-        return ite((word[31] == 0) & (word[30:23] == exponent - 1), const(code, 8), float_to_fixed(8)(word, exponent))
+        """The code of a normal number of half a unit to a unit, which must be 0 for half a unit and 1 for others."""
+        from_half = (word[31] == 0) & (word[30:23] == exponent - 1) & (exponent > 1)
+        return ite(from_half, const(code, 8), float_to_fixed(8)(word, exponent))
 
     verdict = prove_lemma(LEMMAS["float32 to 8 bits"], function=wrong)
     assert verdict.status is Status.REFUTED
