@@ -1,5 +1,8 @@
 """Settings shared by all tests.
 
+No answer depends on how busy the machine is: limits of time count the processor's seconds, and the solvers' are limits
+of their own counters.  The clock ends a question after PATIENCE times as long.
+
 Hypothesis runs its examples in the same order on every machine; ``HYPOTHESIS_PROFILE=thorough`` draws
 many more of them, at random.
 """
@@ -11,15 +14,32 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
 import pytest
 from hypothesis import settings
 from pysmt.environment import pop_env, push_env
 
+from smt_encodings.solvers import cvc5, z3
+
+PATIENCE = 20.0
+
 settings.register_profile("deterministic", derandomize=True, deadline=None)
 settings.register_profile("thorough", max_examples=2000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "deterministic"))
+
+time.perf_counter = time.process_time
+
+
+def patient(ask: Callable[..., Any], text: object, seconds: float, patience: float = 1.0, **more: Any) -> Any:
+    return ask(text, seconds, max(patience, PATIENCE), **more)
+
+
+z3._limit = partial(patient, z3._limit)
+cvc5.check, cvc5.start = partial(patient, cvc5.check), partial(patient, cvc5.start)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from accel_models.flexasr.numerics import adpfloat_max
 from accel_models.flexasr.program import parse_program, run
-from bmc import budget
-from bmc import search as searching
 from bmc.counterexample import Counterexample, replays
 from bmc.programs import program_of, write_program_file
 from bmc.prove import prove
@@ -34,13 +30,6 @@ SECONDS = {
 """Faults whose search takes seconds."""
 LONG = {"window_one_by_two", "odd_rows_admitted"}
 """Faults of which the attempt at a proof takes seconds."""
-
-
-@pytest.fixture(autouse=True)
-def processor_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Searches count the processor's seconds: on a busy machine they find, and shrink, as much as on an idle one."""
-    for module in (budget, searching):
-        monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=time.process_time))
 
 
 def some(names: Iterable[str], chosen: Callable[[int, str], bool]) -> list[Any]:

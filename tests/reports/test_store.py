@@ -9,6 +9,7 @@ import signal
 import sqlite3
 import time
 from collections.abc import Callable
+from multiprocessing.synchronize import Event
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -166,11 +167,12 @@ def sealed(number: int) -> str:
     return hashlib.sha256(body.encode()).hexdigest() + body
 
 
-def write_for_ever(path: Path, seed: int) -> None:
+def write_for_ever(path: Path, seed: int, writes: Event) -> None:
     random = Random(seed)
     while True:
         number = random.randrange(40)
         ProofStore(path).put(f"k{number}", CERTIFICATE, "toy", sealed(number))
+        writes.set()
 
 
 def whole(store: ProofStore) -> int:
@@ -186,15 +188,19 @@ def test_killed_writers_leave_a_whole_store(store: ProofStore) -> None:
     random = Random(1)
     store.put("k1", CERTIFICATE, "toy", sealed(1))
     midway = 0
-    for seed in range(25):
-        process = FORK.Process(target=write_for_ever, args=(store.path, seed))
+    for seed in range(500):
+        writes = FORK.Event()
+        process = FORK.Process(target=write_for_ever, args=(store.path, seed, writes))
         process.start()
-        time.sleep(random.uniform(0.02, 0.12))
+        assert writes.wait(60)
+        time.sleep(random.uniform(0, 0.02))
         assert process.pid is not None and process.is_alive()
         os.kill(process.pid, signal.SIGKILL)
         process.join()
         midway += store.path.with_name(store.path.name + "-journal").exists()
         assert whole(store) >= 1
+        if seed > 10 and midway > 1:
+            break
     assert whole(store) > 5
     assert midway > 0, "no writer was killed within a transaction; the test shows nothing"
 

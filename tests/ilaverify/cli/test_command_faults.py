@@ -144,12 +144,12 @@ def test_ctrl_c_while_modules_load() -> None:
 
 LOST = {
     "half made": "class Half:\n  def __init__(self): os.kill(0, 2)\n  def __del__(self): self.owner\nHalf()",
-    "cleaning up": "class Last:\n  def __del__(self): os.kill(0, 2)\nLast(); time.sleep(20)",
+    "cleaning up": "class Last:\n  def __del__(self): os.kill(0, 2)\nLast(); time.sleep(1000)",
     "handed to C": "try: os.kill(0, 2)\nexcept KeyboardInterrupt: raise TypeError('argument 1')",
     "at the end": "try: os.kill(0, 2)\nexcept KeyboardInterrupt: pass",
-    "a solver": "from smt_encodings.solvers import z3 as solver_z3; interrupt_later(); solver_z3.check(HARD, 20)",
+    "a solver": "from smt_encodings.solvers import z3 as solver_z3; interrupt_later(); solver_z3.check(HARD, 1000)",
     "the other solver": (
-        "from smt_encodings.solvers import cvc5 as solver_cvc5; interrupt_later(); solver_cvc5.check(HARD, 20)"
+        "from smt_encodings.solvers import cvc5 as solver_cvc5; interrupt_later(); solver_cvc5.check(HARD, 1000)"
     ),
 }
 """What happens in a command when Ctrl-C comes."""
@@ -172,13 +172,11 @@ def test_ctrl_c_that_is_not_raised_ends_the_command_all_the_same(at: str) -> Non
         "commands.run = run\n"
         "sys.exit(cli.main(['mapping']))\n"
     )
-    begun = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-c", program, LOST[at]],
         env=VARIABLES, capture_output=True, text=True, timeout=100, check=False, start_new_session=True,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (130, "ilaverify: interrupted; nothing was written\n")
-    assert time.monotonic() - begun < 15
 
 
 def test_ctrl_c_after_the_end_of_a_command_changes_nothing() -> None:
