@@ -142,7 +142,7 @@ ABOUT: Mapping[str, str] = {
     "matching": "forms in which accelerators are matched",
     "windows": "pooling as reductions of pairs of rows",
     "means": "means and sums as products and as reductions of rows",
-    "normalisation": "layer normalisation of matrices, and as graphs write it",
+    "normalisation": "layer normalisation of rank 2 to 4, and as graphs write it",
     "splitting": "operators in parts",
     "boxes": "boxes of results, of boxes of operands",
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +19,15 @@ from rewrites.compiler.artefact.model import Compiled, read_compiled, write_comp
 from rewrites.compiler.artefact.summary import summary_text
 from rewrites.compiler.graph_rules.tensor_rewrites import claims_of
 from rewrites.mappings.flexasr.claims import LAYER_NORM as MAPPING
-from rewrites.rules.tensor.matching import BIAS_AFTER_RESHAPE
+from rewrites.rules.tensor.matching import BIAS_AFTER_RESHAPE, PRODUCTS_COMMUTE
 from rewrites.targets.flexasr.operators import LAYER_NORM
 from rewrites.targets.flexasr.places import LAYER_NORM_RULES
 from tests.ilaverify.compiled_models import pretended
 
 JOINT, BOUND = "joint-flexasr-layer-norm-flexasr-layernorm", "bound-flexasr-layer-norm"
 RESTS_ON = (MAPPING.name, "flexasr_round", "flexasr_read", JOINT, *LAYER_NORM.bound_claims(MAPPING))
-FORMS = tuple(name for rule in (*LAYER_NORM_RULES, BIAS_AFTER_RESHAPE) for name in claims_of(rule))
+RULES = (*LAYER_NORM_RULES, *BIAS_AFTER_RESHAPE.values(), PRODUCTS_COMMUTE[4])
+FORMS = tuple(name for rule in RULES for name in claims_of(rule))
 
 
 def entries(names: Sequence[str] = RESTS_ON) -> dict[str, Entry]:
@@ -100,21 +101,43 @@ def written_out(helper: Any) -> list[Any]:
     return [helper.make_node(name, inputs, [output], **more) for name, inputs, output, more in steps]
 
 
-@pytest.mark.parametrize("result", ["normal", "scaled", "moved"])
-def test_forms_of_exporters_run_within_the_bound(result: str, tmp_path: Path) -> None:
+def folded(helper: Any) -> list[Any]:
+    """Likewise by the mean of squares, as a batch normalisation: a factor times the input, plus an offset."""
+    steps = (
+        ("ReduceMean", ["x"], "mean", {"axes": [-1]}), ("Mul", ["mean", "mean"], "mean squared", {}),
+        ("Mul", ["x", "x"], "squares", {}), ("ReduceMean", ["squares"], "mean of squares", {"axes": [-1]}),
+        ("Sub", ["mean of squares", "mean squared"], "variance", {}), ("Add", ["variance", "epsilon"], "more", {}),
+        ("Sqrt", ["more"], "deviation", {}), ("Reciprocal", ["deviation"], "inverse", {}),
+        ("Mul", ["gamma", "inverse"], "factor", {}), ("Mul", ["x", "factor"], "scaled", {}),
+        ("Mul", ["mean", "factor"], "share", {}), ("Sub", ["beta", "share"], "offset", {}),
+        ("Add", ["scaled", "offset"], "folded", {}),
+    )  # fmt: skip
+    return [helper.make_node(name, inputs, [output], **more) for name, inputs, output, more in steps]
+
+
+@pytest.mark.parametrize(
+    ("build", "result", "shape"),
+    [
+        *((written_out, name, (2, 3, 16)) for name in ("normal", "scaled", "moved")),
+        (folded, "folded", (2, 2, 3, 16)),
+    ],
+)
+def test_forms_of_exporters_run_within_the_bound(
+    build: Callable[[Any], list[Any]], result: str, shape: tuple[int, ...], tmp_path: Path
+) -> None:
     onnx = pytest.importorskip("onnx")
     helper, numpy_helper = onnx.helper, onnx.numpy_helper
     pretended((*RESTS_ON, *FORMS), tmp_path / "proofs")
     weights = {"two": np.float32(2), "epsilon": np.float32(1e-5)}
     weights |= {name: np.linspace(-1, 1, 16, dtype=np.float32) for name in ("gamma", "beta")}
-    x, y = (helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [2, 3, 16]) for name in ("x", result))
-    nodes = written_out(helper)
+    x, y = (helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape) for name in ("x", result))
+    nodes = build(helper)
     nodes = nodes[: 1 + next(k for k, node in enumerate(nodes) if node.output[0] == result)]
     constants = [numpy_helper.from_array(np.asarray(value), name) for name, value in weights.items()]
     graph = helper.make_graph(nodes, "norm", [x], [y], constants)
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), tmp_path / "n.onnx")
     request = Request(tmp_path / "n.onnx", ("flexasr",), tmp_path / "proofs", {})
     made = compile_model(request, entries((*RESTS_ON, *FORMS)))
-    inputs = {"x": np.random.default_rng(3).normal(size=(2, 3, 16)).astype(np.float32)}
+    inputs = {"x": np.random.default_rng(3).normal(size=shape).astype(np.float32)}
     (node,) = compare(made.graph, made.implementations, Samples.one(inputs))[0].nodes
     assert node.inside and node.known == f"proved by {BOUND}"

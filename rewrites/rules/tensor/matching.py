@@ -191,7 +191,7 @@ def _restored(name: str, gates: Tensor, order: Sequence[int], back: Sequence[int
 
 
 SUMS_COMMUTE = {rank: _commutes(rank) for rank in (2, 3, 4)}
-PRODUCTS_COMMUTE = {rank: _commutes(rank, "product", mul) for rank in (2, 3)}
+PRODUCTS_COMMUTE = {rank: _commutes(rank, "product", mul) for rank in (2, 3, 4)}
 """By rank."""
 CONVOLUTION_PADS = over_reals(
     "pads of a convolution as a pad with zeros",
@@ -237,12 +237,16 @@ NORMALISATION_INTO_BIASED_CONVOLUTION = over_reals(
     _folded(sub(_of_channels("mu"), _of_channels("v"))),
     at_least(1, N, C, O, U, H, W),
 )
-BIAS_AFTER_RESHAPE = TensorRule(
-    "bias after a reshape",
-    bias(reshape(_ROWS, N, M, C), input_("b", C), 2),
-    reshape(bias(_ROWS, input_("b", C), 1), N, M, C),
-    at_least(1, N, M, C),
-)
+BIAS_AFTER_RESHAPE = {
+    len(shape): TensorRule(
+        f"bias after a reshape{more}",
+        bias(reshape(input_("x", product(shape[:-1]), C), *shape), input_("b", C), len(shape) - 1),
+        reshape(bias(input_("x", product(shape[:-1]), C), input_("b", C), 1), *shape),
+        at_least(1, *shape),
+    )
+    for shape, more in (((N, M, C), ""), ((N, M, K, C), " to rank 4"))
+}
+"""By rank."""
 CHANNELS_BROADCAST = TensorRule(
     "channels of one image, broadcast",
     broadcast(input_("x", 1, C), [1, C, H, W], [0, 1]),
@@ -283,7 +287,7 @@ _VALID = [
     NORMALISATION_INTO_CONVOLUTION.converse,
     NORMALISATION_INTO_BIASED_CONVOLUTION,
     NORMALISATION_INTO_BIASED_CONVOLUTION.converse,
-    BIAS_AFTER_RESHAPE,
+    *BIAS_AFTER_RESHAPE.values(),
     CHANNELS_BROADCAST,
     RELU_AFTER_RESHAPE,
     RELU_OF_ROWS,

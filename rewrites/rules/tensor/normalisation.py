@@ -15,9 +15,9 @@ from ir_semantics.tensors.operators import broadcast, fill, map_, reshape, trans
 from ir_semantics.tensors.reductions import mean
 from ir_semantics.tensors.terms import Tensor, input_
 
-from .words import add, at_least, bias, div, mul, over_reals, sizes, sub, wrong_over_reals
+from .words import add, at_least, bias, div, mul, over_reals, sizes, sub, wrong, wrong_over_reals
 
-B, N, C = sizes("b n c")
+A, B, N, C = sizes("a b n c")
 MATRIX, MATRICES = input_("x", N, C), input_("x", B, N, C)
 EPSILON, GAMMA, BETA = input_("e"), input_("gamma", C), input_("beta", C)
 
@@ -69,21 +69,63 @@ def _by_reciprocals(x: Tensor) -> Tensor:
     return mul(centred(x), _spread(inverse, x.shape))
 
 
-_ALL: Final = {2: (MATRIX, at_least(1, N, C)), 3: (MATRICES, at_least(1, B, N, C))}
+def _variance(x: Tensor) -> Tensor:
+    return _rows(mul(centred(x), centred(x)))
+
+
+def _by_squares(x: Tensor, mean_of: Tensor) -> Tensor:
+    """The mean of squares less the square of a mean, of rows."""
+    return sub(_rows(mul(x, x)), mul(_rows(mean_of), _rows(mean_of)))
+
+
+def _of_rows(name: str, x: Tensor) -> Tensor:
+    """A number for each row, to all of its elements."""
+    return _spread(input_(name, *x.shape[:-1], 1), x.shape)
+
+
+def _joined(x: Tensor, reciprocal: bool) -> Tensor:
+    """x times what is a factor over a deviation, computed as a quotient or with a reciprocal."""
+    if not reciprocal:
+        return mul(x, div(_factors(x), _of_rows("d", x)))
+    inverse = map_(1 / variable("x"), x=input_("d", *x.shape[:-1], 1))
+    return mul(x, mul(_spread(inverse, x.shape), _factors(x)))
+
+
+def _shifted(x: Tensor, shared: bool = True) -> tuple[Tensor, Tensor]:
+    """x times factors, and offsets less the means times these, if ``shared``; and of x less means, with offsets."""
+    factors, means = input_("k", *x.shape), _of_rows("m", x)
+    offsets = broadcast(BETA, x.shape, [len(x.shape) - 1])
+    left = add(mul(x, factors), sub(offsets, mul(means, factors) if shared else means))
+    return left, add(mul(sub(x, means), factors), offsets)
+
+
+_ALL: Final = {
+    2: (MATRIX, at_least(1, N, C)),
+    3: (MATRICES, at_least(1, B, N, C)),
+    4: (input_("x", A, B, N, C), at_least(1, A, B, N, C)),
+}
 _PLAIN, _SQUARE = normalised(MATRIX), input_("x", B, N, N)
 
-NORMALISED_ROWS: Final = TensorRule(
-    "layer normalisation of matrices as that of one matrix",
-    normalised(MATRICES),
-    reshape(normalised(reshape(MATRICES, B * N, C)), B, N, C),
-    at_least(1, B, N, C),
-)
-FACTORS_OF_ROWS: Final = TensorRule(
-    "factors of the features of matrices as those of one matrix",
-    mul(reshape(input_("x", B * N, C), B, N, C), _factors(MATRICES)),
-    reshape(mul(input_("x", B * N, C), broadcast(GAMMA, [B * N, C], [1])), B, N, C),
-    at_least(1, B, N, C),
-)
+_AS_ROWS: Final = {3: (MATRICES, B * N), 4: (_ALL[4][0], A * B * N)}
+"""By rank, tensors and how many rows they have."""
+NORMALISED_ROWS: Final = {
+    rank: TensorRule(
+        f"layer normalisation of rank {rank} as that of one matrix",
+        normalised(x),
+        reshape(normalised(reshape(x, rows, C)), *x.shape),
+        _ALL[rank][1],
+    )
+    for rank, (x, rows) in _AS_ROWS.items()
+}
+FACTORS_OF_ROWS: Final = {
+    rank: TensorRule(
+        f"factors of features of rank {rank} as those of one matrix",
+        mul(reshape(input_("x", rows, C), *x.shape), _factors(x)),
+        reshape(mul(input_("x", rows, C), broadcast(GAMMA, [rows, C], [1])), *x.shape),
+        _ALL[rank][1],
+    )
+    for rank, (x, rows) in _AS_ROWS.items()
+}
 WITHOUT_FACTORS: Final = over_reals(
     "layer normalisation with factors of one and offsets of zero",
     _PLAIN,
@@ -109,6 +151,29 @@ BY_RECIPROCALS: Final = {
     rank: over_reals(
         f"layer normalisation of rank {rank} by reciprocals of deviations", _by_reciprocals(x), normalised(x), premise
     )
+    for rank, (x, premise) in _ALL.items()
+}
+VARIANCE: Final = {
+    rank: over_reals(
+        f"variance of rank {rank} as the mean of squares less the square of the mean",
+        _by_squares(x, x),
+        _variance(x),
+        premise,
+    )
+    for rank, (x, premise) in _ALL.items()
+}
+JOINED_FACTORS: Final = {
+    (rank, reciprocal): over_reals(
+        f"factors of rank {rank} {'times reciprocals of' if reciprocal else 'over'} deviations, joined",
+        _joined(x, reciprocal),
+        mul(div(x, _of_rows("d", x)), _factors(x)),
+        premise,
+    )
+    for rank, (x, premise) in _ALL.items()
+    for reciprocal in (False, True)
+}
+JOINED_OFFSETS: Final = {
+    rank: over_reals(f"offsets of rank {rank} less the means' share, joined", *_shifted(x), premise)
     for rank, (x, premise) in _ALL.items()
 }
 
@@ -149,10 +214,54 @@ _WRONG = [
         transpose(normalised(transpose(_SQUARE, [0, 2, 1])), [0, 2, 1]),
         at_least(1, B, N),
     ),
+    wrong_over_reals(
+        "variance as the mean of squares less the mean",
+        sub(_rows(mul(MATRIX, MATRIX)), _rows(MATRIX)),
+        _variance(MATRIX),
+        at_least(1, N, C),
+    ),
+    wrong_over_reals(
+        "variance as the mean of squares and the square of the mean",
+        add(_rows(mul(MATRIX, MATRIX)), mul(_rows(MATRIX), _rows(MATRIX))),
+        _variance(MATRIX),
+        at_least(1, N, C),
+    ),
+    wrong_over_reals(
+        "variance by the square of the mean of another matrix",
+        _by_squares(MATRIX, input_("y", N, C)),
+        _variance(MATRIX),
+        at_least(1, N, C),
+    ),
+    wrong_over_reals(
+        "factors over deviations as a factor before what is divided",
+        _joined(MATRIX, False),
+        mul(div(MATRIX, _factors(MATRIX)), _of_rows("d", MATRIX)),
+        at_least(1, N, C),
+    ),
+    wrong_over_reals(
+        "factors over deviations of square matrices, along columns",
+        _joined(_SQUARE, False),
+        mul(div(_SQUARE, broadcast(reshape(input_("d", B, N, 1), B, N), [B, N, N], [0, 2])), _factors(_SQUARE)),
+        at_least(1, B, N),
+    ),
+    wrong_over_reals(
+        "offsets less the means' share, joined and added again",
+        _shifted(MATRIX)[0],
+        bias(_shifted(MATRIX)[1], BETA, 1),
+        at_least(1, N, C),
+    ),
+    wrong_over_reals("offsets less the means, joined", *_shifted(MATRIX, shared=False), at_least(1, N, C)),
+    wrong(
+        "layer normalisation of rank 4 with axes exchanged",
+        normalised(_ALL[4][0]),
+        reshape(normalised(reshape(transpose(_ALL[4][0], [1, 0, 2, 3]), A * B * N, C)), A, B, N, C),
+        _ALL[4][1],
+    ),
 ]
 
-_VALID = [NORMALISED_ROWS, FACTORS_OF_ROWS]
-for _rule in (WITHOUT_FACTORS, WITHOUT_OFFSETS, *FACTOR_FIRST.values(), *BY_RECIPROCALS.values()):
+_VALID = [*NORMALISED_ROWS.values(), *FACTORS_OF_ROWS.values()]
+_OF_REALS = (FACTOR_FIRST, BY_RECIPROCALS, VARIANCE, JOINED_FACTORS, JOINED_OFFSETS)
+for _rule in (WITHOUT_FACTORS, WITHOUT_OFFSETS, *(rule for rules in _OF_REALS for rule in rules.values())):
     _VALID += [_rule, _rule.converse]
 
 RULES = (*_WRONG, *_VALID)

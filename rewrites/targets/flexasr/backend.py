@@ -23,7 +23,7 @@ from rewrites.egraph.rewrite import Rewrite
 from .code.recurrent import Recurrent
 from .code.rows import LayerNorm
 from .operators import LAYER_NORM, LINEAR, OPERATORS, POOLS, RECURRENT
-from .places import EXACT, FLEXIBLE
+from .places import EXACT, FLEXIBLE, NORMALISED
 from .rules import CHAIN_RULES, RULES
 
 
@@ -65,7 +65,7 @@ def _lacking(kind: str, attributes: Mapping[str, object], types: Sequence[Tensor
 
 def _normalisation(node: Node, types: Sequence[TensorType]) -> Taken:
     shape, last = types[0].shape, types[0].rank - 1
-    if last not in (1, 2) or node.attribute("axes") != (last,):
+    if last not in NORMALISED or node.attribute("axes") != (last,):
         return "it is no normalisation of the rows of matrices"
     rows = types[0].with_shape((math.prod(shape[:-1]), shape[-1]))
     vector = types[0].with_shape(shape[-1:])

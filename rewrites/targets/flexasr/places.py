@@ -32,7 +32,10 @@ from rewrites.rules.tensor.normalisation import (
     BY_RECIPROCALS,
     FACTOR_FIRST,
     FACTORS_OF_ROWS,
+    JOINED_FACTORS,
+    JOINED_OFFSETS,
     NORMALISED_ROWS,
+    VARIANCE,
     WITHOUT_FACTORS,
     WITHOUT_OFFSETS,
 )
@@ -68,14 +71,19 @@ MEAN_WINDOW_RULES: Final = (AVERAGE_POOL_AS_WINDOWS, WINDOWS_AS_MEAN)
 maximum it does not round."""
 
 LAYER_NORM_RULES: Final = (
-    NORMALISED_ROWS,
-    FACTORS_OF_ROWS,
+    *NORMALISED_ROWS.values(),
+    *FACTORS_OF_ROWS.values(),
     WITHOUT_FACTORS,
     WITHOUT_OFFSETS,
     *FACTOR_FIRST.values(),
     *BY_RECIPROCALS.values(),
+    *VARIANCE.values(),
+    *JOINED_FACTORS.values(),
+    *JOINED_OFFSETS.values(),
 )
 """Likewise those that make one layer normalisation of a matrix, with factors and offsets, of others."""
+NORMALISED: Final = frozenset({1, *(rank - 1 for rank in NORMALISED_ROWS)})
+"""The axes along which there are rules for layer normalisations, the last ones."""
 
 
 @cache
@@ -93,10 +101,19 @@ def _unbiased(egraph: EGraph, node: ENode) -> Iterator[Suggestion]:
         yield {"a": a, "b": b}, {"n": left[0], "k": left[1], "m": right[1]}
 
 
+def _of_features(egraph: EGraph, number: int) -> bool:
+    """Whether a class is broadcast to all rows."""
+    last = len(shape_of(egraph, number)) - 1
+    broadcasts = (n for n in egraph.nodes(number) if n.symbol.operator == "broadcast")
+    axes = (dict(n.symbol.attributes)["axes"] for n in broadcasts)
+    return any(isinstance(of, tuple) and of[-1:] == (last,) for of in axes)
+
+
 def _first_broadcast(egraph: EGraph, node: ENode) -> Iterator[Suggestion]:
-    """A sum or product whose first operand is broadcast and whose second is not."""
+    """A sum or product whose first operand is broadcast and whose second is not, or not to all rows as the first is."""
     x, y = node.operands
-    if has(egraph, x, "broadcast") and not has(egraph, y, "broadcast"):
+    last = _of_features(egraph, x) and not _of_features(egraph, y)
+    if has(egraph, x, "broadcast") and (last or not has(egraph, y, "broadcast")):
         yield {"x": x, "y": y}, dict(zip("nchw", shape_of(egraph, x), strict=False))
 
 
@@ -188,7 +205,7 @@ FLEXIBLE: Final[Mapping[TensorRule, Place | None]] = {
     SOME_OF_A_NUMBER: None,
     **{rule: at(kind, _half_of(kind)) for kind, rule in SEQUENCES.items()},
     ZERO_BIAS: at("matmul", _unbiased, backwards=True),
-    BIAS_AFTER_RESHAPE: None,
+    **dict.fromkeys(BIAS_AFTER_RESHAPE.values()),
     RELU_AFTER_RESHAPE: None,
     RELU_OF_ROWS: None,
     **dict.fromkeys(SUMS_COMMUTE.values(), at("add", _first_broadcast)),

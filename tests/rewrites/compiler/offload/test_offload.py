@@ -150,6 +150,37 @@ def normalisations() -> Graph:
     )
 
 
+def joined_normalisations() -> Graph:
+    """Layer normalisation by means of squares, with factors and offsets joined before, and of rank 4."""
+    b = Builder()
+    gamma, beta = b.constant(whole(16)), b.constant(whole(16, seed=2))
+
+    def rows(x: int) -> int:
+        return reduce(b, "mean", x, [len(b.shape(x)) - 1], True)
+
+    def parts(x: int) -> tuple[int, int]:
+        """Means and deviations."""
+        mean = rows(x)
+        variance = apply(b, "sub", rows(b.add("mul", x, x)), b.add("mul", mean, mean))
+        return mean, b.add("sqrt", apply(b, "add", variance, literal(b, 1.0, "float32")))
+
+    def joined(x: int, factor: int, mean: int) -> int:
+        return apply(b, "add", apply(b, "mul", apply(b, "sub", x, mean), factor), beta)
+
+    x, y, z = b.input("x", f32(3, 16)), b.input("y", f32(2, 3, 16)), b.input("z", f32(2, 2, 3, 16))
+    (mx, dx), (my, dy), (mz, dz) = map(parts, (x, y, z))
+    factor = apply(b, "mul", b.add("reciprocal", dy), gamma)
+    shifted = apply(b, "sub", beta, apply(b, "mul", my, factor))
+    return b.graph(
+        {
+            "quotient": joined(x, apply(b, "div", gamma, dx), mx),
+            "offsets joined": apply(b, "add", apply(b, "mul", y, factor), shifted),
+            "rank 4": joined(z, apply(b, "mul", gamma, b.add("reciprocal", dz)), mz),
+            "rank 4, plain": b.add("layer_norm", b.add("relu", z), axes=(3,), epsilon=1e-5),
+        }
+    )
+
+
 @pytest.mark.parametrize("features,epsilon", [(20, 1e-5), (16, 1e-3)])
 def test_a_layer_normalisation_that_the_unit_cannot_do_is_not_taken_apart(features: int, epsilon: float) -> None:
     b = Builder()
@@ -213,6 +244,7 @@ CASES: dict[str, tuple[Callable[[], Graph], tuple[str, ...], dict[str, int]]] = 
     "rnn of two sequences": (lambda: recurrent("rnn", 2), ("flexasr",), {"flexasr.rnn": 2}),
     "lstm on VTA": (lambda: recurrent("lstm"), ("vta",), {"vta.dense": 4}),  # one of all inputs; h = 0 needs none
     "normalisations": (normalisations, ("flexasr",), {"flexasr.layer_norm": 6}),
+    "normalisations, joined": (joined_normalisations, ("flexasr",), {"flexasr.layer_norm": 4}),
     "rows": (rows, ("flexasr",), {"flexasr.layer_norm": 1, "flexasr.max_pool": 1, "flexasr.mean_pool": 1}),
 }
 
