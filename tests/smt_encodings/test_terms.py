@@ -183,6 +183,22 @@ def test_a_condition_is_not_proved_from_the_assumption_that_needs_it() -> None:
     assert len(assumed) == 1 and decide([*encoding.definitions, *assumed], condition)
 
 
+def test_a_part_of_a_condition_is_exact_where_those_before_it_do_not_decide() -> None:
+    x, y = var("x", bv(8)), var("y", bv(8))
+    near, far = x - y < 9, x - y - 1 < 9
+    for condition in ((y <= x) & near, (x < y) | near, ~((y <= x) & near), (y <= x) & ~(x == y) & far):
+        encoding = IntegerEncoding(decide)
+        found, run = encoding.term(condition), compile_terms([x, y], [condition])
+        for point in itertools.product((0, 1, 8, 9, 10, 200, 255), repeat=2):
+            values = {encoding.symbol(v): smt.Int(n) for v, n in zip((x, y), point, strict=True)}
+            assert found.substitute(values).simplify().is_true() == bool(run(*point)[0])
+        assert all(decide([*encoding.definitions, *assumed], fact) for assumed, fact in encoding.fits)
+        assert not encoding.assumed
+    for condition in (near & (y <= x), near | (x < y), (x <= y) & near, (y <= x) | near):
+        with pytest.raises(NotLinearizable, match="may leave its 8 bits"):
+            IntegerEncoding(decide).term(condition)
+
+
 def test_a_truncation_is_a_remainder_unless_it_drops_zeros() -> None:
     x = var("x", bv(8))
     encoding = IntegerEncoding(decide, "t")

@@ -8,10 +8,9 @@ program, and *folds*, which are compared with those of the other side (:mod:`chc
 from __future__ import annotations
 
 import itertools
-import math
 from dataclasses import dataclass, field, replace
 
-from chc.mapping.arithmetic.exact import less, total
+from chc.mapping.arithmetic.exact import less
 from chc.mapping.program.statements import variable_text
 from chc.mapping.program.writes import Fold, Loops, Write, conjuncts_of
 from chc.mapping.sampling.samples import END, Point
@@ -21,10 +20,12 @@ from smt_encodings.environment import fresh, plain
 
 from .alternating import Alternating, alternating
 from .contexts import Context
+from .folds import FoldUse
 from .gathers import Gather, gather_of
 from .layout import Definition, Iteration, Reader, narrow
 from .reaching_definitions import ReachingDefinitions
 from .reduction import reduction, scatters
+from .scatter_add import ScatterAdd, scatter_add
 from .unrolled import Cycle, Turns, cycle, in_turn
 
 _NOTHING: Iteration = {}
@@ -38,75 +39,6 @@ class Source:
     reader: Reader
     symbol: Expr
     context: Context
-
-
-@dataclass(frozen=True, eq=False)
-class FoldUse:
-    """A fold at one iteration of the loops around it.
-
-    ``inner`` are counters of folds around it, ``carried`` what their registers hold there, and ``initial`` the values
-    it begins with.  With ``part`` it is not whole: its outermost loop begins at the first of both, and runs as often as
-    the second says.
-    """
-
-    fold: Fold
-    at: Iteration
-    inner: Loops
-    carried: Iteration
-    initial: tuple[Expr, ...]
-    symbols: tuple[Expr, ...]
-    context: Context
-    part: tuple[Expr, Expr] | None = None
-    selected: tuple[tuple[Expr, Expr], ...] = ()
-    """For each loop, where its first iteration and how many iterations are taken; none where all are."""
-    blocks: tuple[Expr, Expr] | None = None
-    """How many blocks of iterations of the outermost loop a step takes together, and how many are in each."""
-    cycle: Cycle | Alternating | None = None
-    """The writes that make a step together, for a fold in memory by several of them."""
-    longer: tuple[tuple[Expr, Expr], ...] | None = None
-    """For each loop the first of its own iterations among those of a longer loop, and how often that one runs; in
-    iterations that are not its own the fold does nothing."""
-
-    @property
-    def loops(self) -> Loops:
-        """Counters and extents, the latter over the coordinates of the context; counters begin at 0 in a part, too."""
-        here = narrow(self.at)
-        loops = tuple((c, substitute(e, here)) for c, e in self.fold.loops)
-        if self.selected:
-            loops = tuple((c, length) for (c, _), (_, length) in zip(loops, self.selected, strict=True))
-        if self.blocks is not None:
-            return ((loops[0][0], self.blocks[0]),)
-        if self.longer is not None:
-            return tuple((c, extent) for (c, _), (_, extent) in zip(loops, self.longer, strict=True))
-        return loops if self.part is None else ((loops[0][0], self.part[1]), *loops[1:])
-
-    def shifted(self, at: Iteration) -> Iteration:
-        """Counters of the whole fold for counters that begin at 0, and those whose digits these are."""
-        counter = self.fold.loops[0][0]
-        first = zip(self.fold.loops, self.selected, strict=False)
-        at = {**at, **{c: resize(at[c], 32) + begin for (c, _), (begin, _) in first}}
-        if self.longer is not None:
-            begins = zip(self.fold.loops, self.longer, strict=True)
-            at = {**at, **{c: resize(at[c], 32) - begin for (c, _), (begin, _) in begins}}
-        if self.part is not None:
-            at = {**at, counter: resize(at[counter], 32) + resize(self.part[0], 32)}
-        return {**at, **self.fold.at(at[counter])}
-
-    def iteration(self, at: Iteration) -> Iteration:
-        """All counters where the fold's begin at 0: its own and those around it, for terms that speak of the fold."""
-        return {**self.at, **self.shifted(at)}
-
-    def has(self, at: Iteration) -> Expr:
-        """Whether an iteration is one of the fold's own."""
-        begins = self.longer or ()
-        own = replace(self, longer=None).loops if begins else ()
-        limits = [(at[c], begin, total([begin, extent])) for (c, extent), (begin, _) in zip(own, begins, strict=True)]
-        return all_of([~less(here, begin) & less(here, end) for here, begin, end in limits])
-
-    @property
-    def count(self) -> int:
-        """The number of iterations, where all extents are literals; otherwise 0."""
-        return math.prod(e.value if e.is_const else 0 for _, e in self.loops)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,13 +87,21 @@ class Values:
         if key not in self._known:
             context.samples.require(cell)
             self._readers[key] = reader
-            definition = self.definitions.of(context, memory, reader, point)
-            if definition is None:
+            added = scatter_add(self.definitions, context, memory, reader, point)
+            definition = self.definitions.of(context, memory, reader, point) if added is None else None
+            if added is not None:
+                self._known[key] = self._added(context, memory, reader, added)
+            elif definition is None:
                 self._known[key] = self._live_in(context, memory, reader)
             else:
                 self._known[key] = self._stored(context, definition)
         self._readers[key].require_same(context, reader)
         return self._known[key]
+
+    def _added(self, context: Context, memory: Expr, reader: Reader, added: ScatterAdd) -> Expr:
+        """What scattered iterations add to what a cell held before their loops."""
+        fold, initial = added.fold(self.definitions, context), self.before(context, memory, reader, added.start)
+        return self._use(FoldUse(fold, added.at, (), {}, (initial,), self._symbols(context, fold), context))
 
     def idle(self, memory: Expr) -> Expr | None:
         """What all words of a memory hold before the program; None where that is not known."""
@@ -263,10 +203,12 @@ class Values:
     def copied(self, context: Context, memory: Expr, address: Expr) -> Definition | None:
         """The write that computed the value of a cell after the program, behind writes that only copy it.
 
-        None where nothing computed it: it is a copy of what was there before.
+        None where no write did alone: it is a copy of what was there before, or scattered iterations add to it.
         """
         reader, point = Reader(address, None, {}), END
         while True:
+            if scatter_add(self.definitions, context, memory, reader, point) is not None:
+                return None
             definition = self.definitions.of(context, memory, reader, point)
             if definition is None:
                 return None

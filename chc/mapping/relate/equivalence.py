@@ -19,9 +19,10 @@ from chc.mapping.horn.systems import LOCK_STEP, Nest, Track
 from chc.mapping.memory.alternating import Alternating
 from chc.mapping.memory.cases import Split, in_cases
 from chc.mapping.memory.contexts import Context
+from chc.mapping.memory.folds import FoldUse
 from chc.mapping.memory.layout import Reader, narrow
 from chc.mapping.memory.unrolled import Cycle
-from chc.mapping.memory.values import FoldUse, ScatteredReduction, Source, Values
+from chc.mapping.memory.values import ScatteredReduction, Source, Values
 from chc.mapping.program.statements import variable_text
 from chc.mapping.proof import Proof
 from ila_lang import Expr, const, free_variables, ite, postorder, substitute, true

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from chc.mapping.arithmetic.exact import equal, product, total
 from chc.mapping.memory.contexts import Context
-from chc.mapping.memory.values import FoldUse, Values
+from chc.mapping.memory.folds import FoldUse
+from chc.mapping.memory.values import Values
 from ila_lang import Expr, const
 
 FEW = 4

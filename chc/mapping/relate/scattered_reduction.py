@@ -18,8 +18,9 @@ from dataclasses import dataclass, replace
 
 from chc.mapping.arithmetic.exact import equal, less, number_of
 from chc.mapping.memory.contexts import Context
+from chc.mapping.memory.folds import FoldUse
 from chc.mapping.memory.layout import Reader, narrow
-from chc.mapping.memory.values import FoldUse, ScatteredReduction, Values
+from chc.mapping.memory.values import ScatteredReduction, Values
 from chc.mapping.program.writes import Loops, conjuncts_of
 from chc.mapping.sampling.samples import Point, candidates
 from ila_lang import Expr, all_of, any_of, const, ite, resize, substitute, true

@@ -22,8 +22,9 @@ import pysmt.shortcuts as smt
 from chc.mapping.arithmetic import exact
 from chc.mapping.memory.cases import Split
 from chc.mapping.memory.contexts import Context
+from chc.mapping.memory.folds import FoldUse
 from chc.mapping.memory.layout import narrow
-from chc.mapping.memory.values import FoldUse, Values
+from chc.mapping.memory.values import Values
 from chc.mapping.program.writes import Loops
 from chc.mapping.proof import Proof
 from ila_lang import Expr, Function, Sort, compile_terms, const, free_variables, ite, postorder, resize, substitute

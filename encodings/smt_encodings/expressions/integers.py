@@ -19,7 +19,7 @@ from pysmt.shortcuts import LE, LT, And, Bool, Equals, Iff, Implies, Int, Ite, M
 from pysmt.typing import BOOL as SMT_BOOL
 from pysmt.typing import INT
 
-from ila_lang import BOOL, BvSort, Expr, MemSort, postorder
+from ila_lang import BOOL, BvSort, Expr, MemSort, all_of, postorder
 from smt_encodings.caching import cached_with_symbols
 from smt_encodings.claims import Unsupported
 from smt_encodings.environment import plain, symbol_text
@@ -111,7 +111,8 @@ class IntegerEncoding:
         """The integer term of ``root``, equal to its unsigned value wherever the hypotheses hold.
 
         Raises NotLinearizable where an operation has no integer counterpart or is not proved to fit, but in a branch
-        of a choice that is not taken then, such as ``i - 2`` where ``i`` is at least 2.
+        of a choice that is not taken then, such as ``i - 2`` where ``i`` is at least 2, or in a condition beside others
+        before it that decide already, such as ``2 <= i`` and ``i - 2 < n``.
         """
         failed: dict[Expr, NotLinearizable] = {}
         for node in postorder([root]):
@@ -125,6 +126,8 @@ class IntegerEncoding:
                     condition, then, otherwise = node.args
                     branches = [self._branch(then, condition), self._branch(otherwise, ~condition)]
                     args = [self._memo[condition], *branches]
+                elif node.op in ("and", "or") and node.args[0] not in failed:
+                    args = [self._memo[node.args[0]], *self._decided_by_the_first(node)]
                 else:
                     raise problem
                 self._memo[node] = self._node(node, args)
@@ -144,6 +147,11 @@ class IntegerEncoding:
         # what it records has the condition among what was assumed; definitions hold in any case
         self.fits, self.definitions, self._divisions = inner.fits, inner.definitions, inner._divisions
         return term
+
+    def _decided_by_the_first(self, node: Expr) -> list[FNode]:
+        """The parts of a conjunction or a disjunction but the first, each as it is where those before do not decide."""
+        parts = node.args if node.op == "and" else [~a for a in node.args]
+        return [self._branch(a, all_of(parts[:k])) for k, a in enumerate(node.args) if k]
 
     def _node(self, node: Expr, args: list[FNode]) -> FNode:
         if node.op == "var":

@@ -15,10 +15,11 @@ from dataclasses import dataclass, field
 from random import Random
 
 from chc.mapping.memory.contexts import Context
+from chc.mapping.memory.folds import FoldUse
 from chc.mapping.memory.indirect_addressing import IndirectAddressing
 from chc.mapping.memory.layout import Layout
 from chc.mapping.memory.reaching_definitions import ReachingDefinitions
-from chc.mapping.memory.values import FoldUse, Values
+from chc.mapping.memory.values import Values
 from chc.mapping.program.schedule import schedule_of
 from chc.mapping.proof import Proof
 from chc.mapping.prove import _precondition
