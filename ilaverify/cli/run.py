@@ -291,13 +291,15 @@ def network_lines(result: Comparison) -> Iterator[str]:
     of_samples = f"{result.outside} of {counted(result.samples, 'sample')}" if result.outside else ""
     for always in result.in_ranges:
         scale = next(output.scale for output in result.outputs if output.name == always.output)
+        error = next((output.error for output in result.network if output.output == always.output), None)
         if always.bound is None:
             yield f"{always.output}, for all inputs in the calibrated ranges: none; {always.reason}"
         elif of_samples:
             yield f"{always.output}, for all inputs in the calibrated ranges: {of_samples} left them"
         else:
             nothing = "" if always.bound < scale else f", which says nothing: values are up to {scale:.3g}"
-            yield f"{always.output}, for all inputs in the calibrated ranges: bound {always.bound:.3g}{nothing}"
+            factor = f", {always.bound / error:.3g} times the error" if error else ""
+            yield f"{always.output}, for all inputs in the calibrated ranges: bound {always.bound:.3g}{factor}{nothing}"
 
 
 def lines_of(nodes: Sequence[NodeComparison], samples: int = 1) -> list[str]:

@@ -27,7 +27,7 @@ from rewrites.compiler.codegen import Bounds, Devices, Implementation
 from rewrites.compiler.composition.of_ranges import InRanges, outside, ranges_of
 from rewrites.compiler.composition.of_runs import Composed, RunBound
 
-from .bounds import bounds_in_ranges, bounds_of_run
+from .bounds import bounds_of_run
 from .nodes import RESULT, Cut, Furthest, NodeComparison, finite
 from .references import in_double
 
@@ -244,7 +244,7 @@ def compare(
     """Runs a compiled graph on samples together, and the same graph on the host; each has the same part of the time.
 
     ``certified`` are claims that hold a certificate: a bound that is derived from another one does not count.  Without
-    it all bounds do.  With the ranges of ``calibration``, by node, there are bounds for all inputs in them.  Raises
+    it all bounds do.  With the ranges of ``calibration``, by node, samples that leave them are counted.  Raises
     GraphError for inputs that do not fit, and ValueError where a reference lacks an output or has another shape.
     """
     inputs, references, labels = samples.inputs, samples.references, samples.labels
@@ -275,7 +275,6 @@ def compare(
         if ran.number in outputs:
             results[ran.number], expected[ran.number] = np.broadcast_to(ran.value, value.shape), value
     comparisons = []
-    always = tuple(bounds_in_ranges(graph, implementations, calibration, certified))
     for number in range(count):
         named, on_host = ({name: of[i][number, ...] for name, i in graph.outputs.items()} for of in (results, expected))
         beside = on_host if references is None else references[number]
@@ -291,7 +290,6 @@ def compare(
             Comparison(
                 *(named, tuple(nodes[number]), beside_reference, answers, seconds, device, seconds),
                 network=composed,
-                in_ranges=always,
                 outside=int(left[number]),
             )
         )

@@ -19,6 +19,7 @@ import numpy as np
 
 from ila_lang import CommandError
 from ilaverify.errors import UsageError
+from ilaverify.models.bounds import bounds_in_ranges
 from ilaverify.models.comparison import Comparison, Samples, compare
 from ilaverify.models.datasets import LABELS, Dataset, dataset_of, drawn, read_arrays, stacked
 from ilaverify.models.loading import load_compiled
@@ -28,6 +29,7 @@ from rewrites.compiler.artefact.arrays import arrays_of, npz_bytes
 from rewrites.compiler.artefact.errors import ArtefactError
 from rewrites.compiler.artefact.model import Compiled
 from rewrites.compiler.codegen import Devices
+from rewrites.compiler.composition.of_ranges import InRanges
 
 from .workers import Limits, Machines, MachinesError, Task, run_within
 
@@ -115,11 +117,19 @@ class Work:
             numbers.start,
         )
         certified, calibration = compiled.proof.certificates, compiled.calibrated
-        return compare(
+        compared = compare(
             *(compiled.graph, compiled.implementations, samples, self.devices),
             certified=certified,
             calibration=calibration,
         )
+        return [replace(one, in_ranges=self._in_ranges) for one in compared]
+
+    @cached_property
+    def _in_ranges(self) -> tuple[InRanges, ...]:
+        """The bounds for all inputs, which are those of no sample."""
+        compiled = self.compiled
+        of = compiled.graph, compiled.implementations, compiled.calibrated, compiled.proof.certificates
+        return tuple(bounds_in_ranges(*of))
 
 
 _loaded: dict[str, Work] = {}

@@ -448,7 +448,7 @@ class Implementation(ABC):
         return Bounds(None, None, "none is stated")
 
     def rounding(self, name: str, magnitude: float) -> float:
-        """What rounding an operand of at most this magnitude may change in an element."""
+        """What rounding an operand of at most this magnitude may change in an element; 0 must stay 0."""
         return math.inf
 
     @property

@@ -1,7 +1,8 @@
 """The bound of a network for all inputs that stay inside of calibrated ranges.
 
 An error bound goes through the graph with each element, by what an operator can make of errors at most (Lipschitz
-constants, element by element):
+constants, element by element), and beside it a *form* of all errors (:mod:`.forms`), which also knows lengths.  Of both
+the smaller bound counts.  Element by element:
 
 * elements that move, and sums of them: the operator itself, on errors;
 * sums, maxima, minima, relu and the like: the sum, or the largest, of the operands' errors;
@@ -13,7 +14,8 @@ takes.
 
 An accelerator operator adds what rounding its operands may change, and its own bound at the ranges.  The ranges are
 those of calibration times the headroom, and are about what the accelerator gets: :func:`outside` says which of them
-a run leaves.  Signs are not known, so bounds grow with every layer by the sums of magnitudes of its weights.
+a run leaves.  Where a layer has more than ``forms.MOST_ELEMENTS`` elements there is no form, and bounds grow with every
+layer by the sums of magnitudes of its weights.
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
@@ -32,9 +36,9 @@ from ir_semantics.graph.types import Array
 from rewrites.compiler.codegen import Executed, Implementation
 
 from .differences import Reals, Sides, Unbounded, wide
+from .forms import UPWARD, Atom, Form, Matrix, Within, added, divided, fresh, identity, length_of, scaled, within
+from .linear import Linear
 
-UPWARD = 1 + 2.0**-18
-"""Above float64's roundings of a sum of up to 2^34 numbers >= 0."""
 _FLOAT32 = 2.0**-23
 """Above the relative error of a float32 operation, 2^-24: twice that, for what n <= _MOST_TERMS of them compound."""
 _UNDERFLOW = 2.0**-149
@@ -55,11 +59,46 @@ class InRanges:
 
 @dataclass(frozen=True, eq=False)
 class _Known:
-    """What is known of a value: how far it may be from the reference's, its magnitude, and a constant's reference."""
+    """What is known of a value: how far it may be from the reference's, its magnitude, and a constant's reference.
+
+    ``form`` is the difference from the reference's (None, where only ``error`` is known of it), and ``change`` what an
+    accelerator's constant has beside the reference's.  A value whose elements are those of another one, and zeros, has
+    as ``copies`` the matrix that makes it of that one, of which ``origin`` are the magnitudes.
+    """
 
     error: Reals
     most: Reals
     constant: Array | None = None
+    form: Form | None = None
+    change: Reals | None = None
+    copies: Matrix | None = None
+    origin: Reals | None = None
+
+    def each(self, bound: Callable[[Reals], Reals]) -> Form | None:
+        """A vector that is a function of the value's elements, and 0 at 0, from bounds by their magnitudes."""
+        form = fresh(bound(self.most if self.origin is None else self.origin))
+        if form is None or self.copies is None:
+            return form
+        return dict.fromkeys(form, self.copies)
+
+    @property
+    def as_form(self) -> Form | None:
+        """The difference from the reference's; None where it is too large."""
+        return fresh(self.error) if self.form is None else self.form
+
+    @cached_property
+    def bounds(self) -> Within:
+        """Bounds of the difference from the reference's."""
+        if self.form is None:
+            return Within(self.error, length_of(self.error))
+        known = within(self.form, self.error.shape)
+        elements = np.fmin(known.elements, self.error)  # no number, where matrices are too large for float64
+        return Within(elements, min(length_of(elements), known.length))
+
+    @property
+    def settled(self) -> _Known:
+        """The same, with what its form says of elements."""
+        return self if self.form is None else replace(self, error=self.bounds.elements)
 
 
 def ranges_of(calibrated: Mapping[str, float], implementation: Implementation) -> dict[str, float]:
@@ -75,6 +114,7 @@ def outside(implementation: Implementation, executed: Executed, ranges: Mapping[
     return cut + [name for name, magnitude in seen.items() if not magnitude <= ranges[name]]
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def in_ranges(
     graph: Graph, implementations: Mapping[int, Implementation], calibration: Mapping[int, Mapping[str, float]]
 ) -> list[InRanges]:
@@ -86,7 +126,7 @@ def in_ranges(
             if node.operator == "constant":
                 known[number] = _constant(graph.constant(number))
             elif node.operator == "input":
-                known[number] = _Known(np.zeros(node.type.shape), np.full(node.type.shape, np.inf))
+                known[number] = _Known(np.zeros(node.type.shape), np.full(node.type.shape, np.inf), None, {})
             elif number in implementations:
                 ranges = ranges_of(calibration[number], implementations[number])
                 known[number] = _accelerated(implementations[number], ranges, operands)
@@ -98,12 +138,12 @@ def in_ranges(
     outputs = {name: i for name, i in graph.outputs.items() if graph.nodes[i].type.kind == "float"}
     if reason:
         return [InRanges(name, None, reason) for name in outputs]
-    return [InRanges(name, float(known[i].error.max(initial=0.0)) * UPWARD) for name, i in outputs.items()]
+    return [InRanges(name, float(known[i].bounds.elements.max(initial=0.0)) * UPWARD) for name, i in outputs.items()]
 
 
 def _constant(value: Array) -> _Known:
     numbers = wide(value)
-    return _Known(np.zeros(numbers.shape), np.abs(numbers) if numbers.dtype.kind == "f" else numbers, numbers)
+    return _Known(np.zeros(numbers.shape), np.abs(numbers) if numbers.dtype.kind == "f" else numbers, numbers, {})
 
 
 def _accelerated(of: Implementation, ranges: Mapping[str, float], operands: Sequence[_Known]) -> _Known:
@@ -115,13 +155,25 @@ def _accelerated(of: Implementation, ranges: Mapping[str, float], operands: Sequ
     for name, operand in zip(of.operands, operands, strict=True):
         if operand.constant is None:
             change = of.rounding(name, ranges[name])
-            got.append(_Known(operand.error + change, np.minimum(operand.most + change, ranges[name])))
+            most = np.minimum(operand.most + change, ranges[name])
+            moved = _off(operand, change, most, operand.each(partial(np.full_like, fill_value=change)))
+            origin = None if operand.origin is None else np.minimum(operand.origin + change, ranges[name])
+            got.append(replace(moved, copies=operand.copies, origin=origin))
         else:
             rounded = of.constant_of(name)
-            got.append(_Known(np.abs(rounded - operand.constant), np.abs(rounded), operand.constant))
+            apart: Reals = rounded - operand.constant
+            none: Form | None = None if apart.any() else {}
+            got.append(_Known(np.abs(apart), np.abs(rounded), operand.constant, none, apart))
     exact = _passed(of.node, of.types, got, 0.0)
     # float32 rounds the number that the accelerator gave, which the theorem is about, by nothing: it has 24 bits
-    return _Known(exact.error + bounds.on_quantised, exact.most + bounds.on_quantised)
+    return _off(exact, bounds.on_quantised, exact.most + bounds.on_quantised)
+
+
+def _off(known: _Known, by: Reals | float, most: Reals, form: Form | None = None) -> _Known:
+    """A value that may be off by so much more, of which a form may be known."""
+    error = known.error + by
+    extra = fresh(np.broadcast_to(np.asarray(by, np.float64), error.shape)) if form is None else form
+    return _Known(error, most, None, None if known.form is None or extra is None else added(known.form, extra))
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,10 +204,26 @@ class _Operation:
         """The exact operator on other operands."""
         return np.asarray(Sides(self.node, self.types, (), ()).run(arrays), np.float64)
 
-    def rounded(self, error: Reals, most: Reals, times: int) -> _Known:
-        """A result, each element of which comes from so many operations of numbers that add up to ``most``."""
+    @property
+    def linear(self) -> Linear:
+        """The operator, for what it does with matrices."""
+        return Linear(self.node, self.types)
+
+    def sloped(self, most: float) -> Form | None:
+        """Of a function of one operand with slopes in [0, most]: half of the most, and an atom within that."""
+        (operand,) = self.operands
+        if operand.form is None:
+            return None
+        kept, bounds, half = divided(operand.form, operand.error.shape), operand.bounds, most / 2
+        elements, length = bounds.elements + kept.small.elements, bounds.length + kept.small.length
+        atom = fresh(elements * half * UPWARD, length * half * UPWARD)
+        return None if atom is None else added(scaled(kept.large, half), atom)
+
+    def rounded(self, exact: _Known, times: int) -> _Known:
+        """A result, each element of which comes from so many operations of numbers that add up to its ``most``."""
+        most = exact.most
         if not self.rounding:
-            return _Known(error, most)
+            return exact
         if self.node.type.dtype not in ("float32", "float64"):
             raise Unbounded(f"no rule says how the host rounds {self.name} of {self.node.type.dtype}")
         if not np.isfinite(most).all():
@@ -165,7 +233,7 @@ class _Operation:
         if (most * (2 * times + 2)).max(initial=0.0) > _LARGEST:  # also of a mean's sum
             raise Unbounded(f"{self.name} may leave the range of float32 on the host")
         off = times * (self.rounding * most + _UNDERFLOW)
-        return _Known(error + off, most + off)
+        return _off(exact, off, most + off)
 
 
 def _passed(node: Node, types: Sequence[TensorType], operands: Sequence[_Known], rounding: float) -> _Known:
@@ -180,6 +248,8 @@ def _passed(node: Node, types: Sequence[TensorType], operands: Sequence[_Known],
     rule = _RULES.get(node.operator)
     if rule is None:
         raise Unbounded(f"no rule says what errors become in {node.operator}")
+    if node.operator not in _LINEAR:
+        operands = [k.settled for k in operands]
     known = rule(_Operation(node, types, operands, rounding))
     # of nothing, an extremum is an infinity and a mean is no number: neither is an error
     if not ((known.error >= 0) & (known.error < np.inf)).all() or not (known.most >= 0).all():
@@ -197,35 +267,64 @@ def _moved(of: _Operation) -> _Known:
         return of.run([p if a is None else a for p, a in zip(parts, at, strict=True)])
 
     fixed = [k.constant for k in of.operands if k.constant is not None]
-    return _Known(moved(of.errors), moved(of.mosts), of.run(fixed) if len(fixed) == len(of.operands) else None)
+    error, most = moved(of.errors), moved(of.mosts)
+    if len(fixed) == len(of.operands):
+        changes = [np.zeros(k.error.shape) if k.change is None else k.change for k in of.operands]
+        return _Known(error, most, of.run(fixed), None, moved(changes) if error.any() else None)
+    moved_form = of.linear.moved([k.as_form for k in of.operands], at)
+    return replace(_Known(error, most, None, moved_form), **_copies(of, at))
+
+
+def _copies(of: _Operation, at: Sequence[Array | None]) -> dict[str, Any]:
+    """Of what a moved value has copies, where it has them of one value, and zeros."""
+    value, *others = of.operands
+    if any(k.constant is None for k in others) or (of.name == "pad" and others and others[0].most.any()):
+        return {}
+    origin = value.most if value.origin is None else value.origin
+    copies = identity(value.most.shape) if value.copies is None else value.copies
+    if copies is None or of.name == "concat" or not np.isfinite(origin).all():
+        return {}
+    moved = of.linear.moved([{_ANY: copies}, *({} for _ in others)], at)
+    return {} if moved is None else {"copies": moved[_ANY], "origin": origin}
+
+
+_ANY = Atom(np.ones(1), 1.0)
+"""Stands for what is multiplied."""
 
 
 def _along_axes(of: _Operation) -> _Known:
     """Sums and means along axes: an addition for each element but one, and a division."""
     terms = math.prod(of.types[0].shape[axis] for axis in integers_of(dict(of.node.attributes), "axes"))
-    return of.rounded(of.run(of.errors), of.run(of.mosts), terms)
+    form = of.linear.along_axes(of.operands[0].as_form, terms)
+    return of.rounded(_Known(of.run(of.errors), of.run(of.mosts), None, form), terms)
 
 
 def _so_far(of: _Operation) -> _Known:
     """Sums of all elements so far: the last one is of the whole axis."""
     terms = of.types[0].shape[integer_of(dict(of.node.attributes), "axis")]
-    return of.rounded(of.run(of.errors), of.run(of.mosts), terms)
+    return of.rounded(_Known(of.run(of.errors), of.run(of.mosts)), terms)
 
 
 def _of_windows(of: _Operation) -> _Known:
     """Means of windows, which may overlap: as many operations as a window has elements."""
     terms = math.prod(integers_of(dict(of.node.attributes), "kernel"))
-    return of.rounded(of.run(of.errors), of.run(of.mosts), terms)
+    return of.rounded(_Known(of.run(of.errors), of.run(of.mosts)), terms)
 
 
 def _added(of: _Operation) -> _Known:
     """Sums and differences of two operands."""
-    return of.rounded(np.add(*of.errors), np.add(*of.mosts), 1)
+    first, second = (k.as_form for k in of.operands)
+    form = None
+    if first is not None and second is not None and of.types[0].shape == of.types[1].shape:
+        form = added(first, second if of.name == "add" else scaled(second, -1.0))
+    return of.rounded(_Known(np.add(*of.errors), np.add(*of.mosts), None, form), 1)
 
 
 def _one_of(of: _Operation) -> _Known:
     """Operators that move by no more than the operand that moves most, element by element."""
-    return _Known(np.maximum.reduce(of.errors), np.maximum.reduce(of.mosts))
+    error = np.maximum.reduce(of.errors)
+    form = of.sloped(1.0) if of.name == "relu" else None
+    return _Known(error, np.maximum.reduce(of.mosts), None, form)
 
 
 def _extremum(of: _Operation) -> _Known:
@@ -238,7 +337,8 @@ def _extremum(of: _Operation) -> _Known:
 def _squashed(of: _Operation) -> _Known:
     """The logistic function and tanh, which stay within 1; their float32 is within two operations' error of 1."""
     slope, apart = {"sigmoid": (0.25, 1.0), "tanh": (1.0, 2.0)}[of.name]
-    return of.rounded(np.minimum(of.errors[0] * slope, apart), np.ones(of.errors[0].shape), 2)
+    error = np.minimum(of.errors[0] * slope, apart)
+    return of.rounded(_Known(error, np.ones(error.shape), None, of.sloped(slope)), 2)
 
 
 def _scaled(of: _Operation) -> _Known:
@@ -276,9 +376,20 @@ def _product(of: _Operation, terms: int) -> _Known:
     if own.error.any():
         error = error + run(other.most, own.error)
     most = run(other.most, own.most) if known else np.full(error.shape, np.inf)
-    return of.rounded(error, most, terms)
+    form = None
+    if own.constant is not None and (own.change is not None or not own.error.any()):
+        form = of.linear.product(fixed, own.constant, other.as_form)
+        if form is not None and own.change is not None and own.error.any():
+            weights = of.linear.product(fixed, own.change, other.each(lambda most: most))
+            form = None if weights is None else added(form, weights)
+    return of.rounded(_Known(error, most, None, form), terms)
 
 
+_LINEAR = frozenset(
+    {"broadcast", "reshape", "transpose", "slice", "concat", "pad", "reverse", "gather", "gather_elements", "patches"}
+    | {"reduce_sum", "mean", "add", "sub", "mul", "matmul", "conv"}
+)
+"""What keeps forms."""
 _RULES: Mapping[str, Callable[[_Operation], _Known]] = {
     **dict.fromkeys(("broadcast", "reshape", "transpose", "slice", "concat", "pad", "reverse"), _moved),
     **dict.fromkeys(("gather", "gather_elements", "patches"), _moved),
