@@ -28,7 +28,7 @@ KEPT = frozenset({*_PRIMITIVES, *_OWN, "hlscnn_rectify"})
 _LAWS = {"+": "sum", "*": "product", "max": "larger", "min": "smaller", "rectify": "rectify", "half": "half",
          "complement": "complement", "shift": "shift"}  # fmt: skip
 CONSTANTS = ("low", "high")
-"""Leaves that are constants below 0, and from 0 on."""
+"""Leaves that are constants up to 0, and above."""
 _IN_WORDS = (vta.alu_add, vta.alu_max, vta.alu_min, vta.alu_shr_signed5, vta.narrow)
 """Primitives that kernels write out as operators on words."""
 
@@ -175,7 +175,7 @@ class Words:
         match term.op, term.args:
             case "const", _ if term.width == WIDTHS["accumulator"]:
                 number = signed(term)
-                return self.add("given", names=[CONSTANTS[number >= 0], "accumulator", str(abs(number)), "0", ""])
+                return self.add("given", names=[CONSTANTS[number > 0], "accumulator", str(abs(number)), "0", ""])
             case "zext" | "sext", (of,) if self._form(of) == "accumulator":
                 return self._given(of, term)
             case "concat", (of, low) if self._form(of) == "byte weight" and low is const(0, 8):

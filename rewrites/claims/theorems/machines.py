@@ -10,7 +10,7 @@ from accel_models.hlscnn.options import BY_WEIGHT_BITS
 from rewrites.bounds.derivations.calculus import Operator
 from rewrites.bounds.derivations.names import Leaf, Names
 from rewrites.mappings.hlscnn import convolution, convolution_8bit
-from rewrites.mappings.vta import dense, elementwise
+from rewrites.mappings.vta import elementwise, gemm
 
 from .derived import derived
 
@@ -49,26 +49,31 @@ def _convolution(bits: int, bias: bool) -> Operator:
 _SHIFT = Leaf("by", "accumulator", "15")
 
 
-def _dense() -> Operator:
+def _dense(activation: str) -> Operator:
     symbols = {
         "K": "inputs",
         "B": "largest magnitude of the bias",
+        "H": "what is added so that the shift rounds to the nearest number (0: it rounds down)",
         "A": "largest magnitude of the sum with its bias",
-        "Y": "largest magnitude of the result, before it becomes a byte (at most A)",
+        "T": "largest magnitude of all that is shifted (at most A + H)",
+        "Y": "largest magnitude of the result, before it becomes a byte (at most T)",
     }
     names = Names(
         {
             "weight": Leaf("w", "byte", "128"),
             "element": Leaf("x", "byte", "128"),
             "bias": Leaf("b", "accumulator", "B", total="A"),
+            "half": Leaf("h", "accumulator", "H", total="T"),
             "shift": _SHIFT,
         },
         loops={"depth": ("k", "K")},
         ranges={"tensor_out": "Y"},
     )
     note = "Exact. Without the conditions the result is that of integers modulo 2^32, then modulo 2^8."
-    example: dict[str, Fraction | int] = {"K": 256, "B": 1 << 20, "Y": 127}
-    return Operator("VTA dense", "shift(x w^T + b), cut", symbols, derived(dense.ir_fragment, names), example, note)
+    example: dict[str, Fraction | int] = {"K": 256, "B": 1 << 20, "H": 1 << 8, "Y": 127}
+    name, after = ("VTA dense", "") if activation == "none" else (f"VTA dense and {activation}", " from 0 on")
+    fragment = partial(gemm.ir_fragment, activation)
+    return Operator(name, f"shift(x w^T + b + h), cut{after}", symbols, derived(fragment, names), example, note)
 
 
 def _elementwise(name: str, operation: str) -> Operator:
@@ -85,11 +90,12 @@ def _elementwise(name: str, operation: str) -> Operator:
 
 CONVOLUTIONS: Mapping[int, Operator] = {bits: _convolution(bits, bias=False) for bits in (16, 8)}
 """HLSCNN's convolution without bias, by the width of weights."""
-DENSE = _dense()
+DENSE: Mapping[str, Operator] = {activation: _dense(activation) for activation in gemm.FINISH}
+"""VTA's dense layer, by activation."""
 
 OPERATORS: tuple[Operator, ...] = (
     *(operator for bits, plain in CONVOLUTIONS.items() for operator in (plain, _convolution(bits, bias=True))),
-    DENSE,
+    *DENSE.values(),
     _elementwise("sum", "add"),
     _elementwise("minimum", "min"),
     _elementwise("maximum and ReLU", "max"),

@@ -18,7 +18,16 @@ from .padded import padded_mapping
 DENSE: Final = MappingClaim(
     "vta_dense", "a dense layer of bytes with bias and requantisation, on VTA's GEMM and ALU", dense_mapping
 )
-GEMM: Final = MappingClaim("vta_gemm", "a dense layer of any size, in blocks, on VTA's GEMM and ALU", gemm_mapping)
+GEMMS: Final = {
+    "none": MappingClaim("vta_gemm", "a dense layer of any size, in blocks, on VTA's GEMM and ALU", gemm_mapping),
+    "relu": MappingClaim(
+        "vta_gemm_relu",
+        "relu of a dense layer of any size, in blocks, on VTA's GEMM and ALU",
+        partial(gemm_mapping, activation="relu"),
+    ),
+}
+"""Dense layers in blocks, by activation."""
+GEMM: Final = GEMMS["none"]
 
 ELEMENTWISE: Final = {
     name: MappingClaim(f"vta_{name}", f"{text}, on VTA's ALU", partial(elementwise_mapping, name))
@@ -44,7 +53,7 @@ CLAIMS: Final = (
     *ELEMENTWISE.values(),
     DENSE,
     MappingClaim("vta_padded", "a dense layer on rows between rows of zeros, by a padded LOAD of VTA", padded_mapping),
-    GEMM,
+    *GEMMS.values(),
     ROUND,
     READ,
     MappingClaim(

@@ -1,25 +1,28 @@
 """The mapping of a dense layer of any size to VTA, in blocks that fit the scratchpads.
 
 IR side: one dense instruction on x [m, 16*kk], weights [16*n, 16*kk], int8, and a bias [16*n], int32; results are
-shifted right and saturated to bytes.  Device side: m, n and kk are cut into blocks of ``block_m``, ``block_n`` and
+shifted right, rounded down or to the nearest number, and saturated to bytes; with relu, to those from 0 on.  Device
+side: m, n and kk are cut into blocks of ``block_m``, ``block_n`` and
 ``block_k``.  For each block of the result, accumulators are cleared; for each block of input channels, inputs and
 weights are loaded, and a GEMM instruction for each vector of outputs adds their products.  The vector's micro-op comes
 from a table that the host writes: it names the first accumulator and the first tile of weights.  At the end the bias
-is added to all rows of the block, and the ALU shifts and bounds.
+is added to all rows of the block, and the ALU adds half a unit of the shifted result, shifts and bounds.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from accel_models.vta.isa import AluOp, MemoryId
 from accel_models.vta.model import vta
 from accel_models.vta.options import VtaOptions
-from ila_lang import Expr, Fragment, Ila, Kernel, bv, const, var
+from ila_lang import Expr, Fragment, Function, Ila, Kernel, bv, const, ite, primitive, var
 from ila_lang.mapping import SizeError, TensorMapping
-from ir_semantics.layers.dense import DENSE_CODE, dense_ir
+from ir_semantics.layers.dense import DENSE_CODE, DenseOperator, dense_ir
 from ir_semantics.layers.layer import call
 from rewrites.mappings.domain import between
 
-from .dense import DENSE, HOST_B, HOST_W, HOST_X, SHIFT, SUMS, layer_mapping
+from .dense import HOST_B, HOST_W, HOST_X, SHIFT, SUMS, accumulate, layer_mapping, multiply_add
 from .programs import DRAM_VECTORS, HOST_Y, IDLE, Program, micro_op
 
 M, N, K = (var(name, bv(32)) for name in ("m", "n", "kk"))
@@ -28,7 +31,13 @@ ROWS, OUTPUTS, INPUTS = (var(f"block_{name}", bv(32)) for name in ("m", "n", "k"
 """The sizes of a block."""
 ROW_BLOCKS, OUTPUT_BLOCKS, INPUT_BLOCKS = (var(f"blocks_{name}", bv(32)) for name in ("m", "n", "k"))
 """The numbers of blocks."""
-PARAMETERS = {v.name: v for v in (M, N, K, ROWS, OUTPUTS, INPUTS, ROW_BLOCKS, OUTPUT_BLOCKS, INPUT_BLOCKS, SHIFT)}
+NEAREST = var("nearest", bv(32))
+"""Whether results are rounded to the nearest number."""
+HALF = ite(NEAREST == 1, (const(1, 32) << SHIFT[3:0].zext(32)) >> 1, const(0, 32))
+"""What is added before sums are shifted."""
+PARAMETERS = {
+    v.name: v for v in (M, N, K, ROWS, OUTPUTS, INPUTS, ROW_BLOCKS, OUTPUT_BLOCKS, INPUT_BLOCKS, SHIFT, NEAREST)
+}
 PARAMETER_TEXTS = {
     "m": "rows",
     "n": "vectors of 16 output features",
@@ -40,6 +49,7 @@ PARAMETER_TEXTS = {
     "blocks_n": "blocks of output vectors",
     "blocks_k": "blocks of input vectors",
     "shift": "bits by which sums are shifted right",
+    "nearest": "whether shifted sums are rounded to the nearest number (1), or down (0)",
 }
 WEIGHTS = 2048
 """Where weights begin in DRAM, in vectors of 16 bytes; before are micro-ops, one in each vector."""
@@ -69,12 +79,36 @@ DOMAIN: tuple[tuple[str, Expr], ...] = (
     (f"m*n <= {ROOM} vectors of DRAM", M * N <= ROOM),
     (f"16*n*kk + 4*n + m*kk + m*n <= {ROOM} vectors of DRAM", N * K * 16 + N * 4 + M * K + M * N <= ROOM),
     ("shift <= 15", SHIFT <= 15),
+    ("nearest <= 1", NEAREST <= 1),
 )
 
 
-def gemm_fragment(ila: Ila) -> Fragment:
+def _bounded(acc: Expr, bias: Expr, half: Expr, shift: Expr, least: int) -> Expr:
+    scaled = (acc + bias + half).ashr(shift.zext(32))
+    low, high = const(least & 0xFFFFFFFF, 32), const(127, 32)
+    bounded = ite(scaled.slt(low), low, scaled)
+    return ite(bounded.slt(high), bounded, high)[7:0]
+
+
+@primitive(bv(8), acc=bv(32), bias=bv(32), half=bv(32), shift=bv(4))
+def requantise_rounded(acc: Expr, bias: Expr, half: Expr, shift: Expr) -> Expr:
+    """The sum with the bias, plus ``half``, divided by 2^shift, rounded down, and saturated to a signed byte."""
+    return _bounded(acc, bias, half, shift, -128)
+
+
+@primitive(bv(8), acc=bv(32), bias=bv(32), half=bv(32), shift=bv(4))
+def requantise_relu(acc: Expr, bias: Expr, half: Expr, shift: Expr) -> Expr:
+    """The same, saturated to 0 .. 127."""
+    return _bounded(acc, bias, half, shift, 0)
+
+
+FINISH: Mapping[str, tuple[Function, int]] = {"none": (requantise_rounded, -128), "relu": (requantise_relu, 0)}
+"""By activation: how the IR's results are made of sums, and the least of them."""
+
+
+def gemm_fragment(ila: Ila, activation: str = "none") -> Fragment:
     """The program of a dense layer in blocks."""
-    kernel = Kernel("vta_gemm")
+    kernel = Kernel(_name(activation))
     program = Program(kernel, ila)
     weights = const(WEIGHTS, 32)
     bias = N * K * 4 + (WEIGHTS >> 2)  # in accumulators, of four vectors each
@@ -110,21 +144,27 @@ def gemm_fragment(ila: Ila) -> Fragment:
                 )
         program.load(MemoryId.ACC, sram=ROWS * OUTPUTS, dram=bias + block * OUTPUTS, columns=OUTPUTS)
         columnwise(AluOp.ADD, None, 2)
+        columnwise(AluOp.ADD, HALF)
         columnwise(AluOp.SHR, SHIFT)
-        columnwise(AluOp.MAX, -128)
+        columnwise(AluOp.MAX, FINISH[activation][1])
         columnwise(AluOp.MIN, 127)
         place = output + row_block * ROWS * N + block * OUTPUTS
         program.store(dram=place, columns=OUTPUTS, y_size=ROWS, x_stride=N)
     program.finish()
     program.read(M, N, output)
     tensors = {t.name: t for t in (HOST_X, HOST_W, HOST_B, HOST_Y)}
-    return Fragment("vta_gemm", ila, PARAMETERS, tensors, kernel, idle=IDLE)
+    return Fragment(kernel.name, ila, PARAMETERS, tensors, kernel, idle=IDLE)
 
 
-def ir_fragment() -> Fragment:
+def ir_fragment(activation: str = "none") -> Fragment:
     """One dense instruction."""
-    operands = {"rows": M, "features_in": K << 4, "features_out": N << 4, "shift": SHIFT[3:0]}
-    return call("ir_gemm", "dense layer", DENSE_CODE, dense_ir(DENSE), PARAMETERS, operands)
+    operator = DenseOperator(multiply_add, FINISH[activation][0], {"half": 32, "shift": 4}, accumulate)
+    operands = {"rows": M, "features_in": K << 4, "features_out": N << 4, "half": HALF, "shift": SHIFT[3:0]}
+    return call("ir_gemm", "dense layer", DENSE_CODE, dense_ir(operator), PARAMETERS, operands)
+
+
+def _name(activation: str) -> str:
+    return "vta_gemm" if activation == "none" else f"vta_gemm_{activation}"
 
 
 SAMPLES = (
@@ -168,26 +208,28 @@ def sizes_of(rows: int, inputs: int, outputs: int, block_rows: int, block_in: in
         "blocks_n": outputs // block_out,
         "blocks_k": inputs // block_in,
         "shift": 9,
+        "nearest": 1,
     }
 
 
-def gemm_mapping(options: VtaOptions | None = None) -> TensorMapping:
-    """The mapping ``vta_gemm``; ``options`` select another reading of VTA."""
+def gemm_mapping(options: VtaOptions | None = None, activation: str = "none") -> TensorMapping:
+    """The mapping ``vta_gemm``, or ``vta_gemm_relu``; ``options`` select another reading of VTA."""
+    after = "" if activation == "none" else f", then {activation}"
     return layer_mapping(
-        name="vta_gemm",
-        ir=ir_fragment(),
-        device=gemm_fragment(vta(options)),
+        name=_name(activation),
+        ir=ir_fragment(activation),
+        device=gemm_fragment(vta(options), activation),
         parameters=PARAMETERS,
         parameter_texts=PARAMETER_TEXTS,
         domain=DOMAIN,
         rows=M,
         columns=N << 4,
         sizes_of=sizes_of,
-        statement="VTA's program in blocks computes the dense layer x w^T + b of bytes, shifted right and saturated",
+        statement=f"VTA's program in blocks computes the dense layer x w^T + b of bytes{after}, shifted and saturated",
         doc="Write tensors and micro-ops to DRAM; LOAD and GEMM for each block; ALU and STORE; read",
         shape_names=("rows", "features_in", "features_out", "block_rows", "block_in", "block_out"),
         sample_shapes=SAMPLES,
-        shape_parameters=frozenset(PARAMETERS) - {"shift"},
+        shape_parameters=frozenset(PARAMETERS) - {"shift", "nearest"},
         cell=CELL,
         cell_column=CELL_COLUMN,
         row_coordinates=2,
