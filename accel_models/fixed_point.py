@@ -22,16 +22,17 @@ def exponents(bits: int) -> range:
 
 
 @cache
-def float_to_fixed(bits: int, symmetric: bool = False) -> Function:
-    """``float_to_int8`` or ``float_to_int16``, from a word of 32 bits and an exponent of 8 to the nearest code.
+def float_to_fixed(bits: int, symmetric: bool = False, width: int = 0) -> Function:
+    """``float_to_int8`` and so on, from a word of 32 bits and an exponent of 8 to the nearest code of at most 24.
 
     Of two codes that are equally near it is the even one.  Beyond the codes it is the last one of that sign, also for
     infinities and NaN.  The last ones are -2^(bits - 1) and 2^(bits - 1) - 1; of ``symmetric`` codes the first is one
-    more.
+    more.  Codes are words of ``width`` bits, or of their own.
     """
-    largest = (1 << bits - 1) - 1
+    largest, width = (1 << bits - 1) - 1, width or bits
+    name = f"float_to_int{bits}{'_symmetric' * symmetric}{f'_in_{width}' if width > bits else ''}"
 
-    @primitive(bv(bits), name=f"float_to_int{bits}{'_symmetric' * symmetric}", word=bv(32), exponent=bv(8))
+    @primitive(bv(width), name=name, word=bv(32), exponent=bv(8))
     def nearest(word: Expr, exponent: Expr) -> Expr:
         """The code nearest to a float32 number, ties to the even one; beyond the codes, the last one of that sign."""
         negative, field = word[31] == 1, word[30:23]
@@ -45,7 +46,7 @@ def float_to_fixed(bits: int, symmetric: bool = False) -> Function:
         code = code + ite(half & (rest | (code[0] == 1)), const(1, bits), const(0, bits))
         last = ite(negative, const(largest + (not symmetric), bits), const(largest, bits))
         code = ite(places.slt(25 - bits) | (last < code), last, code)
-        return ite(negative, -code, code)
+        return ite(negative, -code, code).sext(width)
 
     return nearest
 

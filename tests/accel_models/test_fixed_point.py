@@ -62,6 +62,17 @@ def test_codes_are_the_nearest_and_words_of_codes_are_exact(bits: int, symmetric
         )
 
 
+def test_codes_of_24_bits_are_the_nearest_in_words_of_32() -> None:
+    """Of which no lemma is proved."""
+    most = (1 << 23) - 1
+    for exponent in (exponents(24)[0], 67, 127, exponents(24)[-1]):
+        given = np.r_[words(24, exponent), 0x7F800000, 0xFFC00000]
+        found = run(float_to_fixed(24, symmetric=True, width=32), given, exponent)
+        found -= found >> 31 << 32
+        assert found[:-2].tolist() == [nearest(int(word), exponent, -most, most) for word in given[:-2]]
+        assert found[-2:].tolist() == [most, -most]
+
+
 def test_infinities_and_nan_are_the_last_codes() -> None:
     given = np.array([0x7F800000, 0xFF800000, 0x7FC00000, 0xFFFFFFFF, 0x7F800001])
     for bits, symmetric, least in ((8, True, 0x81), (8, False, 0x80), (16, False, 0x8000)):

@@ -41,7 +41,7 @@ def product(b, of, a):
 
 PRODUCT = AcceleratorOperator(
     "toy.product", "x w^T.", range(2, 3), expand=product, mappings=(GEMM,), code=Dense,
-    bounds={GEMM: (machines.DENSE,)}, splits=(PRODUCT_IN_BOXES,),
+    bounds={GEMM: (machines.DENSE["none"],)}, splits=(PRODUCT_IN_BOXES,),
 )
 RULE = AcceleratorRule(
     "product on toy",

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from chc.tensor_rules.rule import TensorRule
-from ila_lang import Expr, Function, compile_terms
+from ila_lang import Expr, Function, compile_terms, substitute
 from ir_semantics.graph.build import expansion
 from ir_semantics.graph.ir import Attribute, attributes_of
 from ir_semantics.graph.operator import Operator
@@ -38,6 +38,7 @@ from .instruction import Called, Unread, called, require_functions
 
 if TYPE_CHECKING:
     from .kernel import KernelReading
+    from .readings import Use
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,8 +60,9 @@ class Joint:
     ``states`` are for an operator that repeats a step.  The kernel stores rows of its states to memories of the IR, and
     reads of these no row but the one before: by name, the result's first, inputs that stand for what lies there.
 
-    ``readings`` are operations of the mapping's own primitives on signed integers.  A last parameter that the operation
-    does not take is a number of bits by which the result is shifted right: it is in coarser units, rounded down.
+    ``readings`` are operations of the mapping's own primitives on signed integers.  Of parameters that the operation
+    does not take the last one is a number of bits by which the result is shifted right: it is in coarser units, rounded
+    down or up, as those before it say.
     """
 
     mapping: MappingClaim
@@ -185,6 +187,15 @@ class Joint:
             )
             shapes[each.output] = readings[-1].shape
         return tuple(readings)
+
+    @property
+    def uses(self) -> tuple[Use, ...]:
+        """Where ``readings`` are used."""
+        return tuple(
+            (function, tuple(substitute(other, step.called.operands) for other in others))
+            for step in self.steps
+            for function, others in step.run.uses
+        )
 
     @property
     def fits(self) -> Condition:

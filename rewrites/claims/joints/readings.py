@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import reduce
+from operator import and_
+from typing import TypeAlias
 
 import pysmt.shortcuts as smt
 
-from ila_lang import BvSort, Expr, Function, const, ite, var
+from ila_lang import BvSort, Expr, Function, const, ite
+from ila_lang.language.expr import private_var
 from ir_semantics.layers.layer import bits
 from rewrites.bounds.kernel.readings import ANY, Term
 from smt_encodings.claims import Obligation
@@ -18,8 +22,8 @@ from .instruction import Unread, require_functions
 
 GROUP = "readings"
 ADVICE = (
-    "a reading is an operation on integers, rounded down: a primitive that rounds to nearest, or saturates where the "
-    "result fits, has none, and what it computes is declared (leave the joint out)"
+    "a reading is an operation on integers, in units rounded down or up: a primitive that is further off, or saturates "
+    "where the result fits, has none, and what it computes is declared (leave the joint out)"
 )
 """What helps where a primitive is not its operation."""
 
@@ -29,16 +33,20 @@ def operands_of(term: Term) -> int:
     return 1 if term == ANY else 0 if isinstance(term, str) else sum(map(operands_of, term))
 
 
-def obligations(readings: Mapping[Function, Term]) -> Iterator[Obligation]:
+Use: TypeAlias = "tuple[Function, tuple[Expr, ...]]"
+"""A primitive, and what its parameters are that its operation does not take: in terms of the mapping's sizes."""
+
+
+def obligations(readings: Mapping[Function, Term], uses: Iterable[Use]) -> Iterator[Obligation]:
     """The questions, not yet asked; raises Unread for operations and functions that are not of integers."""
     require_functions(readings)
-    for function, term in readings.items():
+    for number, (function, others) in enumerate(uses):
         with fresh_symbols():
-            hypothesis, goal, meaning = _statement(function, term)
+            hypothesis, goal, meaning = _statement(function, readings[function], others)
             encoding = BitEncoding()
             negated = [encoding.term(hypothesis), smt.Not(encoding.term(goal))]
             text = script(negated, comment=f"{GROUP}: {function.name}\n{meaning}")
-        yield Obligation(function.name, GROUP, text, "unsat", meaning)
+        yield Obligation(f"{function.name} {number}" if number else function.name, GROUP, text, "unsat", meaning)
 
 
 def where(function: Function, term: Term) -> str:
@@ -46,27 +54,28 @@ def where(function: Function, term: Term) -> str:
     count, fits = operands_of(term), f"where that fits {bits(function.result)} bits"
     if len(function.params) == count:
         return fits
-    return f"rounded down, {fits}, and {_widest(function, count)} bits before it is shifted"
+    return f"rounded down or up, {fits}, and with its parts {_widest(function, count)} bits before it is shifted"
 
 
 def _widest(function: Function, count: int) -> int:
     return max(map(bits, (function.result, *(p.sort for p in function.params[:count]))))
 
 
-def _statement(function: Function, term: Term) -> tuple[Expr, Expr, str]:
+def _statement(function: Function, term: Term, others: tuple[Expr, ...]) -> tuple[Expr, Expr, str]:
     count = operands_of(term)
-    data = [var(f"a{i}", p.sort) for i, p in enumerate(function.params[:count])]
-    shifts = [var("shift", p.sort) for p in function.params[count:]]
-    words = all(isinstance(v.sort, BvSort) for v in (*data, *shifts)) and isinstance(function.result, BvSort)
-    if len(data) != count or len(shifts) > 1 or not words:
-        raise Unread(f"{function.name} must have the {count} operands of its reading, and at most a shift besides")
-    result, wide = function(*data, *shifts), _widest(function, count)
-    operands = iter(data)
+    data = [private_var(f"a{i}", p.sort) for i, p in enumerate(function.params[:count])]
+    words = all(isinstance(v.sort, BvSort) for v in (*data, *others)) and isinstance(function.result, BvSort)
+    if len(data) != count or not words:
+        raise Unread(f"{function.name} must have the {count} operands of its reading")
+    result, wide = function(*data, *others), _widest(function, count)
+    operands, parts = iter(data), list[Expr]()
 
     def go(term: Term) -> Expr:
         """The operation in as many bits as hold it whatever the operands are."""
-        if term == ANY:
-            return next(operands)
+        parts.append(next(operands) if term == ANY else of_parts(term))
+        return parts[-1]
+
+    def of_parts(term: Term) -> Expr:
         match term:
             case ("+" | "*" | "max" as op, first, second):
                 a, b = go(first), go(second)
@@ -79,11 +88,18 @@ def _statement(function: Function, term: Term) -> tuple[Expr, Expr, str]:
         raise Unread(f"the reading of {function.name} must consist of +, *, max and rectify")
 
     exact = go(term)
-    width = max(exact.width, wide, *(s.width for s in shifts))
+    width = max(exact.width, wide, *(s.width for s in others[-1:])) + 1
     exact = exact.sext(width)
-    moved = exact.ashr(shifts[0].zext(width)) if shifts else exact
+    shift = others[-1].zext(width) if others else const(0, width)
+    down = exact.ashr(shift)
+    left = exact - (down << shift)
+    up = ite(left == 0, down, down + 1)
+    found = result.sext(width)
     meaning = f"{function.name} is its operation on integers, {where(function, term)}"
-    return _fits(exact, wide) & _fits(moved, result.width), result.sext(width) == moved, meaning
+    fits = _fits(down, result.width) & _fits(up, result.width)
+    if others:
+        fits = reduce(and_, (_fits(part, wide) for part in parts if part.width > wide), fits)
+    return fits, (found == down) | (found == up), meaning
 
 
 def _fits(value: Expr, width: int) -> Expr:

@@ -138,6 +138,8 @@ class Words(Indices):
         """Where leaves are the data that they stand for: what must hold wherever one is used, in words, too."""
         self.units = Units() if units is None else units
         self.used: dict[str, Lemma] = {}
+        self.uses: dict[tuple[Function, tuple[Expr, ...]], None] = {}
+        """Readings of the mapping's own that were used, with what their operations do not take."""
         self._read: dict[tuple[Expr, tuple[Condition, ...]], Data] = {}
         self._counted: dict[int, tuple[int, Element]] = {}
 
@@ -274,11 +276,17 @@ class Words(Indices):
         if function in self.readings:
             term = self.readings[function]
             r = Reading(function.name, term, (INTEGER,) * operands_of(term), INTEGER)
-            for shift in of.args[len(r.takes) :]:  # of another unit, so that it cannot be added to others
-                bits = self.exact(shift)
-                if any("." in name for name in bits.variables):
-                    raise Unread(f"{function.name} must shift all results by the same number of bits, not by {bits}")
-                r = replace(r, gives=f"result of {function.name} by {bits}")
+            others = of.args[len(r.takes) :]
+            for other in others:
+                try:
+                    sizes = self.exact(other).variables
+                except Unread as error:
+                    raise Unread(f"the operation of {function.name} must take all but sizes: {error}") from error
+                if any("." in name for name in sizes):
+                    raise Unread(f"{function.name} must shift all results by the same number of bits, not by {other}")
+            if others:  # of another unit, so that it cannot be added to others
+                r = replace(r, gives=f"result of {function.name} by {self.exact(others[-1])}")
+            self.uses[function, others] = None
         elif function in CONVERSIONS:
             return self.converted(function, of)
         elif function in _lemmas():

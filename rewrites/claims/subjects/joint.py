@@ -148,7 +148,7 @@ class JointSubject(TensorSubject):
         return {} if bound is None else BoundSubject(self.rests, bound).semantics()
 
     def _readings(self) -> Iterator[Any]:
-        yield from obligations(self.joint.readings)
+        yield from obligations(self.joint.readings, self.joint.uses)
         used = {name: lemma for step in self.joint.steps for name, lemma in step.run.used.items()}
         yield from map(lemma_obligation, used.values())
 

@@ -59,11 +59,12 @@ def linear(x: Quantised, w: Quantised, b: Quantised, output_bias: int, activatio
     return Applied(LINEAR[activation], "to", leaves, {"b_x": x.bias, "b_w": w.bias, "b_b": b.bias, "b_y": output_bias})
 
 
-def vta_dense(x: Reals, w: Reals, bias: int, shift: int) -> Applied:
-    """VTA's dense layer of bytes x [M, K] and w [N, K], shifted and cut to a byte: what its program computes."""
-    numbers = {"b": bias, "by": shift, "low": -128, "high": 127}
+def vta_dense(x: Reals, w: Reals, b: Reals, half: int, shift: int, activation: str = "none") -> Applied:
+    """VTA's dense layer of bytes x [M, K] and w [N, K] and words b [N], shifted and cut: what its program computes."""
+    numbers = {"h": half, "by": shift, "low": -128 if activation == "none" else 0, "high": 127}
     scalars = {name: ("", np.array(float(value))) for name, value in numbers.items()}
-    return Applied(DENSE, "mn", {"x[k]": ("mk", x), "w[k]": ("nk", w), **scalars}, {})
+    leaves = {"x[k]": ("mk", x), "w[k]": ("nk", w), "b": ("n", b), **scalars}
+    return Applied(DENSE[activation], "mn", leaves, {})
 
 
 def pooling(kind: str, x: Quantised) -> Applied:

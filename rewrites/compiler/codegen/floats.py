@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ila_lang.language.sorts import MemSort
 from ila_lang.mapping import SizeError
 from ir_semantics.graph import Node, TensorType
 from ir_semantics.graph.types import Array
@@ -55,7 +56,7 @@ class FloatImplementation(Implementation):
     def __init__(self, node: Node, types: Sequence[TensorType], quantisation: Quantisation, options: Options) -> None:
         super().__init__(node, types, quantisation, options)
         self._constant_codes: dict[str, Words] = {}
-        self._fixed_words: dict[str, Words] = {}
+        self._zero_words: dict[str, Words] = {}
         try:
             self.sequence = self._sequence()
             if self.conversions:
@@ -84,8 +85,8 @@ class FloatImplementation(Implementation):
         """The conversion that rounds an operand."""
         return self.conversions[0]
 
-    def _fixed(self, call: Call) -> Mapping[str, Words]:
-        """The words of those host tensors of a call's program that are neither of operands nor of the result."""
+    def _zeros(self, call: Call) -> Mapping[str, int]:
+        """The host tensors of a call's program that are zeros, and neither of operands nor of the result."""
         return {}
 
     def _host_tensor(self, name: str) -> str:
@@ -129,10 +130,12 @@ class FloatImplementation(Implementation):
                 steps.append(Step(call.mapping, call.sizes, {self._host_tensor(name): name for name in tensors}))
                 continue
             reading, bound = self.conversions[-1], {}
-            for own, words in self._fixed(call).items():
-                fixed = bound[own] = f"{own} of {len(words)}"
-                tensors[fixed] = HostTensor(words.shape, 8 * words.itemsize)
-                self._fixed_words[fixed] = words[None]
+            for own, count in self._zeros(call).items():
+                zeros = bound[own] = f"{own} of {count}"
+                sort = call.mapping.mapping.device.tensors[own].sort
+                assert isinstance(sort, MemSort)
+                tensors[zeros] = HostTensor((count,), sort.data_width)
+                self._zero_words[zeros] = np.zeros((1, count), f"u{sort.data_width // 8}")
             for name in self.operands:
                 rounding = self._rounding(name)
                 codes = bound[self._host_tensor(name)] = f"{name} {call.parts[name]}"
@@ -148,7 +151,7 @@ class FloatImplementation(Implementation):
             tensors[codes] = HostTensor(call.mapping.mapping.output_extents(call.sizes), reading.bits(SOURCE))
             steps.append(Step(call.mapping, call.sizes, bound))
             steps.append(Step(reading, self._reading_sizes(call), {SOURCE: codes, TARGET: RESULT}))
-        return ProgramSequence(tensors, (*self.operands, *self._fixed_words), steps)
+        return ProgramSequence(tensors, (*self.operands, *self._zero_words), steps)
 
     @property
     def host_programs(self) -> tuple[MappingClaim, ...]:
@@ -264,7 +267,7 @@ class FloatImplementation(Implementation):
     def _rounded_codes(self, codes: Mapping[str, Words], devices: Devices) -> dict[str, Words]:
         """These operands, flat, with the codes of their parts; constants' codes are those that are there."""
         contents = {name: words.reshape(len(words), -1) for name, words in codes.items()}
-        contents |= self._fixed_words | self._constant_codes
+        contents |= self._zero_words | self._constant_codes
         groups: dict[str, list[Step]] = {}
         for step in self.sequence.steps:
             if step.claim in self.conversions[:-1] and step.inputs[0] in contents and step.output not in contents:

@@ -19,7 +19,7 @@ _FLOAT64_POWERS = 1000
 SUMS = 1 + 2.0**-34
 """A factor above the rounding of a float64 sum of up to 2^18 numbers >= 0, each of a few operations of error 2^-53.
 
-No sum of the built-in accelerators has more terms: VTA's have at most 133,104, the others' at most 2^16.
+No sum of the built-in accelerators has more terms: VTA's have at most 132,608, the others' at most 2^16.
 """
 
 

@@ -15,6 +15,7 @@ from rewrites.egraph import EGraph, ENode
 from rewrites.rules.tensor.convolution import STRIDED_PIXELS
 from rewrites.rules.tensor.groups import GROUP_PAIRS, GROUPS_IN_PARTS
 from rewrites.rules.tensor.matching import (
+    BIAS_AFTER_RESHAPE,
     BIASED_CONVOLUTION_AS_PRODUCT,
     BIASED_PIXELS_AS_PRODUCT,
     CHANNELS_BROADCAST,
@@ -24,6 +25,9 @@ from rewrites.rules.tensor.matching import (
     NORMALISATION_INTO_CONVOLUTION,
     PIXELS_AS_PRODUCT,
     PRODUCT_AS_PIXELS,
+    RELU_AFTER_RESHAPE,
+    RELU_OF_ROWS,
+    SUMS_COMMUTE,
     TRANSPOSED_TWICE,
 )
 from rewrites.rules.tensor.products import BATCH_AS_ONE_PRODUCT, BATCH_OF_ONE, BATCHES_IN_PARTS
@@ -287,6 +291,32 @@ BIASED_PRODUCTS: Final = {
     BIASED_PIXELS_AS_PRODUCT: at("add", _biased(_pixels_of)),
 }
 """Convolutions with bias as products with bias."""
+
+
+def _of_features(egraph: EGraph, number: int) -> bool:
+    """Whether a class is broadcast to all rows."""
+    last = len(shape_of(egraph, number)) - 1
+    broadcasts = (n for n in egraph.nodes(number) if n.symbol.operator == "broadcast")
+    axes = (dict(n.symbol.attributes)["axes"] for n in broadcasts)
+    return any(isinstance(of, tuple) and of[-1:] == (last,) for of in axes)
+
+
+def first_broadcast(egraph: EGraph, node: ENode) -> Iterator[Suggestion]:
+    """A sum or product whose first operand is broadcast and whose second is not, or not to all rows as the first is."""
+    x, y = node.operands
+    last = _of_features(egraph, x) and not _of_features(egraph, y)
+    if has(egraph, x, "broadcast") and (last or not has(egraph, y, "broadcast")):
+        yield {"x": x, "y": y}, dict(zip("nchw", shape_of(egraph, x), strict=False))
+
+
+DENSE_LAYERS: Final[Mapping[TensorRule, Place | None]] = {
+    **BIASED_PRODUCTS,
+    **dict.fromkeys(BIAS_AFTER_RESHAPE.values()),
+    RELU_AFTER_RESHAPE: None,
+    RELU_OF_ROWS: None,
+    **dict.fromkeys(SUMS_COMMUTE.values(), at("add", first_broadcast)),
+}
+"""Products with bias and relu behind each other."""
 NORMALISATION: Final = dict.fromkeys(
     (NORMALISATION_INTO_CONVOLUTION, NORMALISATION_INTO_BIASED_CONVOLUTION, CHANNELS_BROADCAST)
 )

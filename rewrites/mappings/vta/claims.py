@@ -8,7 +8,7 @@ from typing import Final
 from accel_models.fixed_point import exponents, fixed_to_float, float_to_fixed
 from ir_semantics.layers.dense import Order
 from rewrites.mappings.claim import MappingClaim
-from rewrites.mappings.conversions import reading, rounding
+from rewrites.mappings.conversions import TARGET, conversion_claim, reading, rounding
 
 from .dense import dense_mapping
 from .elementwise import elementwise_mapping
@@ -47,6 +47,13 @@ ELEMENTWISE: Final = {
 """Element-wise operators, by name."""
 
 ROUND: Final = rounding("vta", "bytes from -127 on", float_to_fixed(8, symmetric=True), exponents(8))
+ROUND_BIAS: Final = conversion_claim(
+    "vta_round_bias",
+    "a box of a float32 tensor as numbers of 24 bits in accumulators, padded with zeros, by the host",
+    float_to_fixed(24, symmetric=True, width=32),
+    {"exponent": exponents(24)},
+    codes=TARGET,
+)
 READ: Final = reading("vta", "bytes", fixed_to_float(8), exponents(8))
 
 CLAIMS: Final = (
@@ -55,6 +62,7 @@ CLAIMS: Final = (
     MappingClaim("vta_padded", "a dense layer on rows between rows of zeros, by a padded LOAD of VTA", padded_mapping),
     *GEMMS.values(),
     ROUND,
+    ROUND_BIAS,
     READ,
     MappingClaim(
         "vta_dense_backward",

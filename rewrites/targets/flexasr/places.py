@@ -11,21 +11,26 @@ from chc.tensor_rules.rule import TensorRule
 from rewrites.claims.joints.sequences import SEQUENCES
 from rewrites.compiler.codegen.parts import fits, most_that_fit
 from rewrites.compiler.offload.directed import Place, Suggestion
-from rewrites.compiler.offload.places import BIASED_PRODUCTS, NORMALISATION, PRODUCTS, WEIGHTS, at, has, shape_of
+from rewrites.compiler.offload.places import (
+    DENSE_LAYERS,
+    NORMALISATION,
+    PRODUCTS,
+    WEIGHTS,
+    at,
+    first_broadcast,
+    has,
+    shape_of,
+)
 from rewrites.compiler.offload.reductions import LANES, MEANS, MEANS_OF_ONE, inner_parts
 from rewrites.egraph import EGraph, ENode
 from rewrites.mappings.flexasr.claims import LINEAR
 from rewrites.rules.tensor.matching import (
     AXIS_DROPPED,
-    BIAS_AFTER_RESHAPE,
     GRU_BIASES,
     GRU_GATES,
     LSTM_BIASES,
     LSTM_GATES,
     PRODUCTS_COMMUTE,
-    RELU_AFTER_RESHAPE,
-    RELU_OF_ROWS,
-    SUMS_COMMUTE,
     VECTOR_IN_PARTS,
 )
 from rewrites.rules.tensor.normalisation import (
@@ -99,22 +104,6 @@ def _unbiased(egraph: EGraph, node: ENode) -> Iterator[Suggestion]:
     left, right = shape_of(egraph, a), shape_of(egraph, b)
     if len(left) == len(right) == 2 and has(egraph, b, "transpose"):
         yield {"a": a, "b": b}, {"n": left[0], "k": left[1], "m": right[1]}
-
-
-def _of_features(egraph: EGraph, number: int) -> bool:
-    """Whether a class is broadcast to all rows."""
-    last = len(shape_of(egraph, number)) - 1
-    broadcasts = (n for n in egraph.nodes(number) if n.symbol.operator == "broadcast")
-    axes = (dict(n.symbol.attributes)["axes"] for n in broadcasts)
-    return any(isinstance(of, tuple) and of[-1:] == (last,) for of in axes)
-
-
-def _first_broadcast(egraph: EGraph, node: ENode) -> Iterator[Suggestion]:
-    """A sum or product whose first operand is broadcast and whose second is not, or not to all rows as the first is."""
-    x, y = node.operands
-    last = _of_features(egraph, x) and not _of_features(egraph, y)
-    if has(egraph, x, "broadcast") and (last or not has(egraph, y, "broadcast")):
-        yield {"x": x, "y": y}, dict(zip("nchw", shape_of(egraph, x), strict=False))
 
 
 def _one_sequence(egraph: EGraph, node: ENode) -> bool:
@@ -196,7 +185,7 @@ FLEXIBLE: Final[Mapping[TensorRule, Place | None]] = {
     **EXACT,
     **PRODUCTS,
     **NORMALISATION,
-    **BIASED_PRODUCTS,
+    **DENSE_LAYERS,
     **MEANS,
     **MEANS_OF_ONE,
     **dict.fromkeys(PAIRED_MEANS),
@@ -205,11 +194,7 @@ FLEXIBLE: Final[Mapping[TensorRule, Place | None]] = {
     SOME_OF_A_NUMBER: None,
     **{rule: at(kind, _half_of(kind)) for kind, rule in SEQUENCES.items()},
     ZERO_BIAS: at("matmul", _unbiased, backwards=True),
-    **dict.fromkeys(BIAS_AFTER_RESHAPE.values()),
-    RELU_AFTER_RESHAPE: None,
-    RELU_OF_ROWS: None,
-    **dict.fromkeys(SUMS_COMMUTE.values(), at("add", _first_broadcast)),
-    **dict.fromkeys(PRODUCTS_COMMUTE.values(), at("mul", _first_broadcast)),
+    **dict.fromkeys(PRODUCTS_COMMUTE.values(), at("mul", first_broadcast)),
     **dict.fromkeys(LAYER_NORM_RULES),
     **dict.fromkeys(WINDOW_RULES),
 }

@@ -27,7 +27,7 @@ from ir_semantics.graph.ir import integer_of
 from rewrites.claims.theorems.convolution import DECLARED, on_run
 from rewrites.claims.theorems.machines import CONVOLUTIONS as BOUNDS
 from rewrites.compiler.codegen.bounding import bounds_of, linear_change
-from rewrites.compiler.codegen.floats import RESULT, FloatImplementation, Piece, Words
+from rewrites.compiler.codegen.floats import RESULT, FloatImplementation, Piece
 from rewrites.compiler.codegen.formats import check_scale, greatest, power_above, range_of, unscale
 from rewrites.compiler.codegen.interface import (
     Bounds,
@@ -211,11 +211,11 @@ class Convolution(FloatImplementation):
         """Packed weights are read in entries of two taps, of which the last one may have one."""
         return math.prod(self._extents(name, part)) % (2 * LANES) if self._packs(name) else 0
 
-    def _fixed(self, call: Call) -> Mapping[str, Words]:
+    def _zeros(self, call: Call) -> Mapping[str, int]:
         """What fills lanes beyond the last channel, where the program reads it."""
         if "host_fill" not in call.mapping.mapping.device.tensors:
             return {}
-        return {"host_fill": np.zeros(program_of(call.mapping, call.sizes).reads.get("host_fill", 0), np.uint16)}
+        return {"host_fill": program_of(call.mapping, call.sizes).reads.get("host_fill", 0)}
 
     def cut(self, executed: Executed, exact: Reals) -> int:
         """None: what leaves 16 bits wraps, and where that is not excluded there is no bound."""

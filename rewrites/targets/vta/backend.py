@@ -5,32 +5,47 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from rewrites.compiler.graph_rules.definitions import definitions
 from rewrites.compiler.graph_rules.tensor_rewrites import Constants
 from rewrites.compiler.offload.backend import Backend
 from rewrites.compiler.offload.hardware import Hardware
-from rewrites.compiler.offload.places import NORMALISATION, PRODUCTS, WEIGHTS, of_convolution
+from rewrites.compiler.offload.places import DENSE_LAYERS, NORMALISATION, PRODUCTS, WEIGHTS, of_convolution
 from rewrites.compiler.offload.reductions import MEANS, inner_parts
 from rewrites.compiler.offload.rules import AcceleratorRule
 from rewrites.compiler.offload.takers import as_product, as_sums, of_steps
 from rewrites.compiler.offload.unfolding import Unfolding, steps
-from rewrites.egraph.pattern import operator
+from rewrites.egraph.pattern import Bound, operator
 from rewrites.egraph.rewrite import Rewrite
 
 from .code import LANES, MOST_VECTORS
-from .operators import DENSE
+from .operators import ACTIVATIONS, DENSE, LINEAR
 
 
 def _definitions(constants: Constants, flexible: bool) -> Iterator[Rewrite]:
     if flexible:
         yield Unfolding.of("batch_norm", of_convolution, constants)
+        yield from (d for d in definitions(constants).values() if d.name == "relu")
     yield from steps(constants)
 
 
-_RULE: Final = AcceleratorRule(
-    "product with transposed weights on VTA",
-    operator("matmul", "x", operator("transpose", "w", attributes={"permutation": (1, 0)})),
-    operator(DENSE.name, "x", "w", attributes={}),
+_PRODUCT: Final = operator("matmul", "x", operator("transpose", "w", attributes={"permutation": (1, 0)}))
+
+
+def _linear(activation: str) -> AcceleratorRule:
+    left = operator("add", _PRODUCT, operator("broadcast", "b", attributes={"axes": (1,), "shape": Bound("shape")}))
+    after = "" if activation == "none" else f" and {activation}"
+    return AcceleratorRule(
+        f"dense layer with bias{after} on VTA",
+        operator(activation, left) if after else left,
+        operator(LINEAR.name, "x", "w", "b", attributes={"activation": activation}),
+    )
+
+
+RULES: Final = (
+    AcceleratorRule("product with transposed weights on VTA", _PRODUCT, operator(DENSE.name, "x", "w", attributes={})),
+    *map(_linear, ACTIVATIONS),
 )
+"""Rules from the tensor IR."""
 
 HARDWARE: Final = Hardware(
     "VTA",
@@ -43,10 +58,17 @@ HARDWARE: Final = Hardware(
 
 BACKEND: Final = Backend(
     "vta",
-    (DENSE,),
-    (_RULE,),
+    (DENSE, LINEAR),
+    RULES,
     WEIGHTS,
-    {**WEIGHTS, **PRODUCTS, **NORMALISATION, **MEANS, **inner_parts(lambda: MOST_VECTORS * LANES)},
+    {
+        **WEIGHTS,
+        **PRODUCTS,
+        **NORMALISATION,
+        **DENSE_LAYERS,
+        **MEANS,
+        **inner_parts(lambda: MOST_VECTORS * LANES),
+    },
     _definitions,
     {**as_product(DENSE, {}), **as_sums(DENSE, {}), **of_steps(DENSE)},
     HARDWARE,

@@ -1,9 +1,10 @@
-"""``vta.dense``: products of matrices of bytes on VTA's GEMM and ALU, in blocks that fit its scratchpads.
+"""``vta.dense`` and ``vta.linear``: products of matrices of bytes on VTA's GEMM and ALU, in blocks that fit its
+scratchpads, and dense layers with bias and relu.
 
 Operands are bytes times a power of two, symmetric around 0: x is close to X 2^s with X in -127 .. 127.  Sums of
-products are exact in 32 bits; VTA shifts them right and cuts them to bytes.  The program's bias, which is free
-otherwise, is half a unit of the shifted result, so that the shift rounds to the nearest number (as published it is 0,
-and the shift rounds down).
+products are exact in 32 bits, in units in which a bias is a number of 24 bits.  VTA shifts them right and cuts them to
+bytes, after it has added half a unit of the shifted result, so that the shift rounds to the nearest number (as
+published it rounds down).
 
 Rows are padded with zeros to whole blocks, features to 16 and to whole blocks.  Rows and outputs are cut into parts
 where the operands do not fit VTA's DRAM.
@@ -21,23 +22,25 @@ from typing import ClassVar
 import numpy as np
 
 from accel_models.fixed_point import EXPONENT_AT_0
+from chc.tensor_rules.rule import TensorRule
 from ir_semantics.graph import Node, TensorType
 from rewrites.claims.theorems import applied
 from rewrites.compiler.codegen.bounding import bounds_of, linear_change
-from rewrites.compiler.codegen.floats import RESULT, FloatImplementation, Words
+from rewrites.compiler.codegen.floats import RESULT, FloatImplementation
 from rewrites.compiler.codegen.formats import check_scale, greatest, power_above, range_of, rounded_up, unscale
 from rewrites.compiler.codegen.interface import Bounds, Call, CannotOffload, Executed, Options, Part, Ranges, Reals
 from rewrites.compiler.codegen.parts import equal_parts, require_elements
 from rewrites.mappings.conversions import ConversionClaim
-from rewrites.mappings.vta.claims import GEMM, READ, ROUND
+from rewrites.mappings.vta.claims import GEMMS, READ, ROUND, ROUND_BIAS
 from rewrites.mappings.vta.gemm import ROOM
-from rewrites.rules.tensor.boxes import PRODUCT_IN_BOXES, dense_boxes
+from rewrites.rules.tensor.boxes import DENSE_IN_BOXES, PRODUCT_IN_BOXES, dense_boxes
 
 LANES = 16
 LARGEST = 127
+LARGEST_BIAS = (1 << 23) - 1
 MOST_SHIFT = 15
-MOST_VECTORS = (1 << 31) // (LARGEST * LARGEST * LANES + LANES) - 1
-"""Vectors of 16 inputs of which sums of products, and the rounding bias, stay below 2^31 in magnitude."""
+MOST_VECTORS = ((1 << 31) - (1 << MOST_SHIFT) - LARGEST_BIAS) // (LARGEST * LARGEST * LANES)
+"""Vectors of 16 inputs of which sums of products, with a bias and half a unit, stay below 2^31 in magnitude."""
 _TRIED = 64
 
 
@@ -63,6 +66,8 @@ class Dense(FloatImplementation):
 
     operands: ClassVar[tuple[str, ...]] = ("x", "w")
     conversions: ClassVar[tuple[ConversionClaim, ...]] = (ROUND, READ)
+    summed: ClassVar[str] = "products"
+    """The range of what is shifted."""
 
     @staticmethod
     def split(node: Node, types: Sequence[TensorType]) -> list[tuple[_Blocks, tuple[int, int], tuple[int, int]]]:
@@ -72,10 +77,10 @@ class Dense(FloatImplementation):
         inputs = -(-features // LANES)
         if inputs > MOST_VECTORS:
             raise CannotOffload(
-                f"vta.dense has {features} inputs, and with more than {MOST_VECTORS * LANES} sums of products of bytes "
-                "may leave 32 bits; inputs are not split"
+                f"{node.operator} has {features} inputs, and with more than {MOST_VECTORS * LANES} sums of products of "
+                "bytes may leave 32 bits; inputs are not split"
             )
-        row_parts, output_parts = _cut(rows, -(-outputs // LANES), inputs)
+        row_parts, output_parts = _cut(node.operator, rows, -(-outputs // LANES), inputs)
         blocks = _blocks(row_parts[0][1], output_parts[0][1], inputs)
         assert blocks is not None, "_cut has looked"
         return [(blocks, part, (first * LANES, end * LANES)) for part in row_parts for first, end in output_parts]
@@ -91,15 +96,29 @@ class Dense(FloatImplementation):
             sizes = {"m": m, "n": n, "kk": kk}
             sizes |= {f"block_{axis}": size for axis, size in zip("mnk", blocks.block, strict=True)}
             sizes |= {f"blocks_{axis}": count for axis, count in zip("mnk", blocks.counts, strict=True)}
-            boxes = _boxes(sizes, row_part[0], output_part[0])
             # blocks may compute what is another part's
-            parts = {**boxes, RESULT: (row_part, output_part)}
-            calls.append(Call(GEMM, {**sizes, "shift": self.quantisation["shift"]}, parts, (PRODUCT_IN_BOXES,)))
+            parts = {**self._computed(sizes, row_part[0], output_part[0]), RESULT: (row_part, output_part)}
+            sizes |= {"shift": self.quantisation["shift"], "nearest": self.quantisation["rounding"]}
+            calls.append(Call(GEMMS[self._activation], sizes, parts, (self._rule,)))
         return calls
+
+    @property
+    def _activation(self) -> str:
+        return "none"
+
+    @property
+    def _rule(self) -> TensorRule:
+        return PRODUCT_IN_BOXES
+
+    def _computed(self, sizes: Mapping[str, int], row: int, output: int) -> dict[str, Part]:
+        """What a program computes from a row and an output on, and of which boxes of operands."""
+        rows, outputs = (row, row + sizes["m"]), (output, output + sizes["n"] * LANES)
+        boxes = dense_boxes(rows, outputs, (0, sizes["kk"] * LANES))
+        return {**{name: boxes[name] for name in self.operands}, RESULT: (rows, outputs)}
 
     def _boxes(self, call: Call) -> dict[str, Part]:
         (row, _), (output, _) = call.parts[RESULT]
-        return _boxes(call.sizes, row, output)
+        return self._computed(call.sizes, row, output)
 
     # -- number formats ----------------------------------------------------------------------------
 
@@ -124,80 +143,120 @@ class Dense(FloatImplementation):
 
     @property
     def _scale(self) -> int:
-        q = self.quantisation
-        return q["scale_x"] + q["scale_w"] + q["shift"]
+        return self._format("b")[0] + self.quantisation["shift"]
 
     @property
-    def _bias(self) -> int:
+    def _half(self) -> int:
         q = self.quantisation
         return 1 << (q["shift"] - 1) if q["rounding"] and q["shift"] else 0
 
+    def _format(self, name: str) -> tuple[int, int]:
+        """The scale of an operand, and the largest of its codes."""
+        x, w = self.quantisation["scale_x"], self.quantisation["scale_w"]
+        return {"x": (x, LARGEST), "w": (w, LARGEST), "b": (x + w, LARGEST_BIAS)}[name]
+
     def _format_sizes(self, name: str) -> Mapping[str, int]:
-        return {"exponent": EXPONENT_AT_0 + (self._scale if name == RESULT else self.quantisation[f"scale_{name}"])}
+        return {"exponent": EXPONENT_AT_0 + (self._scale if name == RESULT else self._format(name)[0])}
 
     def _rounded(self, name: str, operand: Reals) -> Reals:
-        scale = self.quantisation[f"scale_{name}"]
-        return unscale(np.clip(np.rint(unscale(operand, -scale)), -LARGEST, LARGEST), scale)
+        scale, largest = self._format(name)
+        return unscale(np.clip(np.rint(unscale(operand, -scale)), -largest, largest), scale)
 
     def _beyond(self, name: str, operand: Reals) -> int:
-        moved = unscale(operand, -self.quantisation[f"scale_{name}"])
-        return int(np.count_nonzero(np.abs(np.rint(moved)) > LARGEST))
+        scale, largest = self._format(name)
+        return int(np.count_nonzero(np.abs(np.rint(unscale(operand, -scale))) > largest))
 
     # -- execution ---------------------------------------------------------------------------------
 
-    def _fixed(self, call: Call) -> Mapping[str, Words]:
-        return {"host_b": np.full(call.sizes["n"] * LANES, self._bias, np.uint32)}
+    def _zeros(self, call: Call) -> Mapping[str, int]:
+        return {} if "b" in self.operands else {"host_b": call.sizes["n"] * LANES}
 
     def cut(self, executed: Executed, exact: Reals) -> int:
         """Results that are not in -128 .. 127 when they were shifted."""
-        shifted = np.floor(unscale(exact, -self._scale) + self._bias / (1 << self.quantisation["shift"]))
+        shifted = np.floor(unscale(exact, -self._scale) + self._half / (1 << self.quantisation["shift"]))
         return int(np.count_nonzero((shifted < -LARGEST - 1) | (shifted > LARGEST)))
 
     def bounds(self, executed: Executed) -> Bounds:
         """What VTA computes is known by its theorem, and so is its error at these operands, with its sign.
 
-        In units of 2^(scale_x + scale_w) let a be the exact sum of products, h the bias, u = 2^shift, and r the
-        theorem's result, a + h shifted and cut to a byte.  The error is r u - a: all of these are integers below 2^31.
+        In units of 2^(scale_x + scale_w) let a be the exact sum of products and bias, h what is added to it,
+        u = 2^shift, and r the theorem's result, a + h shifted and cut to a byte.  The error is r u - a: all of these
+        are integers below 2^31.  With relu r and a are those that are at least 0.
         Where a condition of the theorem fails, the bound is that of :meth:`_own_error`, which is declared.
         """
-        q = self.quantisation
-        x, w = (unscale(executed.quantised[name], -q[f"scale_{name}"]) for name in self.operands)
-        layer, sums = applied.vta_dense(x, w, self._bias, q["shift"]), x @ w.T
+        shift = self.quantisation["shift"]
+        codes = {name: unscale(executed.quantised[name], -self._format(name)[0]) for name in self.operands}
+        x, w, b = codes["x"], codes["w"], codes.get("b", np.zeros(len(codes["w"])))
+        layer, sums = applied.vta_dense(x, w, b, self._half, shift, self._activation), x @ w.T + b
         whole = layer.whole()
         if whole.value is None:
             own = self._own_error(greatest(sums))
             return Bounds(own, rounded_up(own + linear_change(executed)))
-        error = unscale(layer.exact() * (1 << q["shift"]) - sums, q["scale_x"] + q["scale_w"])
+        exact = np.maximum(sums, 0) if self._activation == "relu" else sums
+        error = unscale(layer.exact() * (1 << shift) - exact, self._format("b")[0])
         known = bounds_of(replace(whole, value=Fraction(greatest(error))), linear_change(executed))
         return replace(known, centre=error, radius=np.zeros_like(error))
 
     def bounds_in(self, ranges: Ranges) -> Bounds:
         """What shift and cut may change, of sums in their range: declared."""
-        scale = self.quantisation["scale_x"] + self.quantisation["scale_w"]
-        return Bounds(rounded_up(self._own_error(math.ldexp(ranges["products"], -scale))), None)
+        return Bounds(rounded_up(self._own_error(math.ldexp(ranges[self.summed], -self._format("b")[0]))), None)
 
     def _own_error(self, sums: float) -> float:
-        """The bound of shift and cut where sums of products, in units of both scales, are at most so large.
+        """The bound of shift and cut where what is shifted is at most so large, in units of both scales.
 
         As r u <= a + h < (r + 1) u before the cut, |r u - a| <= max(h, u - h), and 0 for u = 1.  Cutting r to
-        -128 .. 127 moves it by at most max(|r| - 127, 0), which is at most (|a| + h) / u - 127.
+        -128 .. 127 moves it by at most max(|r| - 127, 0), which is at most (|a| + h) / u - 127.  relu of both is no
+        further apart.
         """
-        unit, bias = 1 << self.quantisation["shift"], self._bias
-        own = float(max(bias, unit - bias) if unit > 1 else 0)
-        own += max(sums + bias - LARGEST * unit, 0.0)
-        return math.ldexp(own, self.quantisation["scale_x"] + self.quantisation["scale_w"])
+        unit, half = 1 << self.quantisation["shift"], self._half
+        own = float(max(half, unit - half) if unit > 1 else 0)
+        own += max(sums + half - LARGEST * unit, 0.0)
+        return math.ldexp(own, self._format("b")[0])
 
     def rounding(self, name: str, magnitude: float) -> float:
-        """Half a unit, and the distance to the largest byte."""
-        scale = self.quantisation[f"scale_{name}"]
-        return math.ldexp(0.5 + max(math.ldexp(magnitude, -scale) - LARGEST, 0.0), scale)
+        """Half a unit, and the distance to the largest code."""
+        scale, largest = self._format(name)
+        return math.ldexp(0.5 + max(math.ldexp(magnitude, -scale) - largest, 0.0), scale)
 
 
-def _boxes(sizes: Mapping[str, int], row: int, output: int) -> dict[str, Part]:
-    """What a program computes from a row and an output on, and of which boxes of operands."""
-    rows, outputs = (row, row + sizes["m"]), (output, output + sizes["n"] * LANES)
-    boxes = dense_boxes(rows, outputs, (0, sizes["kk"] * LANES))
-    return {"x": boxes["x"], "w": boxes["w"], RESULT: (rows, outputs)}
+class Linear(Dense):
+    """``vta.linear``: the quantisation of :class:`Dense`, and the same scale for a bias as for products.
+
+    Ranges: those, ``b``, and ``sum`` (of x w^T + b); of a layer with relu, ``y`` is what is not negative.
+    """
+
+    operands: ClassVar[tuple[str, ...]] = ("x", "w", "b")
+    conversions: ClassVar[tuple[ConversionClaim, ...]] = (ROUND, ROUND_BIAS, READ)
+    summed: ClassVar[str] = "sum"
+
+    @property
+    def _activation(self) -> str:
+        return str(self.node.attribute("activation"))
+
+    @property
+    def _rule(self) -> TensorRule:
+        return DENSE_IN_BOXES[self._activation]
+
+    def _rounding(self, name: str) -> ConversionClaim:
+        return ROUND_BIAS if name == "b" else ROUND
+
+    @staticmethod
+    def observe(node: Node, operands: Sequence[Reals], result: Reals) -> Ranges:
+        """The ranges of a run on the host."""
+        x, w, b = operands
+        of_products = Dense.observe(node, (x, w), result)
+        return {**of_products, "b": greatest(b), "sum": greatest(x @ w.T + b)}
+
+    @staticmethod
+    def choose(node: Node, ranges: Ranges, options: Options) -> dict[str, int]:
+        """As of a product; where the bias is too large for its codes, x is made coarser."""
+        quantisation, b = Dense.choose(node, ranges, options), range_of(ranges, "b")
+        coarser = 0
+        while np.rint(b * 2.0 ** -(quantisation["scale_x"] + quantisation["scale_w"] + coarser)) > LARGEST_BIAS:
+            coarser += 1
+        quantisation["scale_x"] += coarser
+        quantisation["shift"] = max(quantisation["shift"] - coarser, 0)
+        return quantisation
 
 
 def _byte_scale(magnitude: float) -> int:
@@ -238,7 +297,7 @@ def _blocks(rows: int, outputs: int, inputs: int) -> _Blocks | None:
 
 
 @cache
-def _cut(rows: int, outputs: int, inputs: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+def _cut(operator: str, rows: int, outputs: int, inputs: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
     """Parts of rows and of output vectors, as few as fit DRAM; raises CannotOffload where one of each does not."""
     number = 1
     while True:
@@ -249,7 +308,7 @@ def _cut(rows: int, outputs: int, inputs: int) -> tuple[list[tuple[int, int]], l
                 return row_parts, output_parts
         if number >= rows:
             raise CannotOffload(
-                f"vta.dense has {inputs * LANES} inputs, and a row of them with 16 outputs does not fit VTA's DRAM of "
+                f"{operator} has {inputs * LANES} inputs, and a row of them with 16 outputs does not fit VTA's DRAM of "
                 "16 MiB; inputs are not split"
             )
         number *= 2

@@ -99,7 +99,7 @@ KERNELS: Mapping[str, tuple[Any, tuple[str, ...]]] = {
     "GB_LAYER_NORM_START": (flexasr, ("FlexASR layer norm",)),
     "GB_ATTENTION_START": (flexasr, ("FlexASR attention",)),
     "ACCEL_CONV_TRIGGER": (hlscnn, ("HLSCNN conv2d, weights of 16 bits, bias",)),
-    "GEMM": (vta, ("VTA dense",)),
+    "GEMM": (vta, ("VTA dense", "VTA dense and relu")),
     "ALU_ADD": (vta, ("VTA sum",)),
     "ALU_MIN": (vta, ("VTA minimum",)),
     "ALU_MAX": (vta, ("VTA maximum and ReLU",)),

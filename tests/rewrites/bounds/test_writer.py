@@ -56,7 +56,8 @@ def test_the_kernel_is_the_one_that_a_mapping_is_about() -> None:
         "FlexASR attention": flexasr_claims.ATTENTION,
         "HLSCNN conv2d, weights of 16 bits": hlscnn_claims.CONVOLUTIONS[16],
         "HLSCNN conv2d, weights of 8 bits, bias": hlscnn_claims.CONVOLUTIONS[8],
-        "VTA dense": vta_claims.DENSE,
+        "VTA dense": vta_claims.GEMMS["none"],
+        "VTA dense and relu": vta_claims.GEMMS["relu"],
         "VTA minimum": vta_claims.ELEMENTWISE["min"],
     }.items():
         kernel = OPERATORS[name].written.kernel

@@ -25,7 +25,7 @@ from tests.marks import slow_but
 from tests.rewrites.mappings.mapping_checks import changed, require_proved, require_refuted, require_unproved
 
 CLAIMS = {"round": ROUND, "read": READ}
-FIXED = {c.name: c for c in (vta.ROUND, vta.READ, hlscnn.ROUND, hlscnn.READ)}
+FIXED = {c.name: c for c in (vta.ROUND, vta.ROUND_BIAS, vta.READ, hlscnn.ROUND, hlscnn.READ)}
 S = {name: var(name, bv(32)) for name in ROUND.mapping.parameters}
 ZERO = const(0, 32)
 FAULTS: dict[str, Callable[[TensorMapping], TensorMapping]] = {

@@ -45,6 +45,9 @@ def exact(c: Case, operands: list[Any]) -> Any:
         return reference.conv2d(*o, stride=(attributes["stride_h"], attributes["stride_w"]))  # type: ignore[arg-type]
     if name == "vta.dense":
         return o[0] @ o[1].T
+    if name == "vta.linear":
+        total = o[0] @ o[1].T + o[2]
+        return np.maximum(total, 0) if attributes["activation"] == "relu" else total
     kind = name[8:].removesuffix("_from")
     first = [state[0] for state in o[5:]]
     if kind == "lstm":
@@ -67,6 +70,10 @@ class Kind:
 
 def _linear(seed: int, scale: float) -> list[Any]:
     return [normal(seed, 3, 16, scale=scale), normal(seed + 1, 64, 16, scale=0.2), normal(seed + 2, 64)]
+
+
+def _biased(seed: int, scale: float) -> list[Any]:
+    return [normal(seed, 3, 20, scale=scale), normal(seed + 1, 20, 20), normal(seed + 2, 20, scale=5)]
 
 
 def _recurrent(gates: int, states: int = 0) -> Callable[[int, float], list[Any]]:
@@ -111,6 +118,8 @@ KINDS = {
         Options(chosen={"weight_bits": 8}),
     ),
     "dense": Kind("vta.dense", lambda seed, scale: [normal(seed, 3, 20, scale=scale), normal(seed + 1, 20, 20)], {}),
+    "dense with bias": Kind("vta.linear", _biased, {"activation": "none"}),
+    "dense with bias and relu": Kind("vta.linear", _biased, {"activation": "relu"}),
     "dense as published": Kind(
         "vta.dense",
         lambda seed, scale: [normal(seed, 3, 20, scale=scale), normal(seed + 1, 20, 20)],
@@ -125,6 +134,8 @@ LEAST = {
         "mean pooling": 0.5,
         "mean pooling twice": 0.3,
         "dense": 0.5,
+        "dense with bias": 0.5,
+        "dense with bias and relu": 0.5,
         "dense as published": 0.5,
         "convolution": 0.3,
     },
@@ -133,7 +144,14 @@ LEAST = {
 """The least part of its bound of the largest error: those over time are loose (docs/reference/numerics.md)."""
 DECLARED = ("max pooling 4 times", "mean pooling twice")
 """Bounds that are composed by hand."""
-QUICK = ("linear and relu", "layer normalisation", "convolution", "dense", "lstm from states")
+QUICK = (
+    "linear and relu",
+    "layer normalisation",
+    "convolution",
+    "dense",
+    "dense with bias and relu",
+    "lstm from states",
+)
 
 
 @pytest.mark.parametrize("name", slow_but(QUICK, KINDS))

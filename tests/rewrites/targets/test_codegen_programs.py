@@ -93,8 +93,10 @@ def by_integers(c: Case) -> Reals:
     x, w = (
         np.clip(np.rint(scaled(c, i, q[n])), -127, 127).astype(np.int64) for i, n in enumerate(("scale_x", "scale_w"))
     )
+    b = np.rint(scaled(c, 2, q["scale_x"] + q["scale_w"])).astype(np.int64) if len(c.operands) > 2 else 0
     half = (1 << q["shift"]) >> 1 if q["rounding"] else 0
-    codes = np.clip((x @ w.T + half) >> q["shift"], -128, 127)
+    least = 0 if dict(c.node.attributes).get("activation") == "relu" else -128
+    codes = np.clip((x @ w.T + b + half) >> q["shift"], least, 127)
     return codes * 2.0 ** (q["scale_x"] + q["scale_w"] + q["shift"])
 
 
@@ -112,6 +114,11 @@ def recurrent(kind: str, gates: int) -> Case:
 def convolution(*, images: int = 2, filters: int = 9, stride: tuple[int, int] = (1, 2), **options: Any) -> Case:
     arrays = (normal(1, images, 3, 6, 5), normal(2, filters, 3, 3, 2, scale=0.3))
     return case("hlscnn.conv2d", arrays, Options(**options), stride_h=stride[0], stride_w=stride[1])
+
+
+def biased(activation: str = "relu") -> Case:
+    arrays = normal(1, 5, 50), normal(2, 40, 50, scale=0.2), normal(3, 40, scale=2)
+    return case("vta.linear", arrays, activation=activation)
 
 
 def dense(rows: int = 5, inputs: int = 50, outputs: int = 40, **options: Any) -> Case:
@@ -150,6 +157,8 @@ CASES: dict[str, tuple[Callable[[], Case], Callable[[Case], Reals]]] = {
     "convolution, weights of 16 bits": (lambda: convolution(chosen={"weight_bits": 16}), by_hlscnn),
     "dense": (dense, by_integers),
     "dense as published": (lambda: dense(as_published=True), by_integers),
+    "dense with bias": (lambda: biased("none"), by_integers),
+    "dense with bias and relu": (biased, by_integers),
 }
 QUICK = (
     "linear",
@@ -158,6 +167,7 @@ QUICK = (
     "convolution",
     "convolution, weights of 16 bits",
     "dense",
+    "dense with bias and relu",
 )
 
 
@@ -179,6 +189,7 @@ WRONG = {
     "layer normalisation": {"bias_x": 1, "scale_y": 1},
     "convolution": {"scale_w": 1},
     "dense": {"shift": 1, "scale_x": 1, "rounding": -1},
+    "dense with bias and relu": {"scale_w": 1, "rounding": -1},
 }
 
 
@@ -218,6 +229,11 @@ def small_dense(monkeypatch: pytest.MonkeyPatch) -> Case:
     return dense(rows=7)
 
 
+def small_biased(monkeypatch: pytest.MonkeyPatch) -> Case:
+    monkeypatch.setattr(vta, "_cut", lambda *_: ([(0, 3), (3, 6)], [(0, 2), (2, 4)]))
+    return biased()
+
+
 PARTS: dict[str, tuple[Callable[[pytest.MonkeyPatch], Case], Callable[[Case], Reals], int, tuple[str, ...]]] = {
     "linear": (
         small_linear,
@@ -232,6 +248,7 @@ PARTS: dict[str, tuple[Callable[[pytest.MonkeyPatch], Case], Callable[[Case], Re
         ("a-box-of-a-convolution",),
     ),
     "dense": (small_dense, by_integers, 4, ("a-box-of-a-product-of-matrices",)),
+    "dense with bias and relu": (small_biased, by_integers, 4, ("a-box-of-relu-of-a-dense-layer",)),
 }
 
 

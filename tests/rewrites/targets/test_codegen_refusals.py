@@ -94,7 +94,7 @@ REFUSED: dict[str, tuple[tuple[Node, list[TensorType]], str]] = {
     ),
     "sums beyond 32 bits": (
         node("vta.dense", (1, 200_000), (1, 200_000)),
-        "vta.dense has 200000 inputs, and with more than 133104 sums of products of bytes may leave 32 bits; inputs "
+        "vta.dense has 200000 inputs, and with more than 132608 sums of products of bytes may leave 32 bits; inputs "
         "are not split",
     ),
     "an empty product": (

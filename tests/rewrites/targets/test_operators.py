@@ -192,7 +192,7 @@ def test_bounds_are_of_operators_whose_theorem_is_about_a_kernel_that_is_run() -
     operator = accelerator_operator("flexasr.linear")
     assert operator is not None
     assert operator.theorems(own) == {"FlexASR linear"}
-    bounds = {own: (machines.CONVOLUTIONS[16], machines.DENSE), foreign: (machines.CONVOLUTIONS[16],)}
+    bounds = {own: (machines.CONVOLUTIONS[16], machines.DENSE["none"]), foreign: (machines.CONVOLUTIONS[16],)}
     other = replace(operator, name="tried.with_bounds_of_others", bounds=bounds)
     assert not other.theorems(own)
     assert other.theorems(foreign) == {"HLSCNN conv2d, weights of 16 bits"}

@@ -52,6 +52,8 @@ MEANT: dict[str, tuple[tuple[TensorType, ...], tuple[tuple[str, Hashable], ...]]
         (("stride_h", 2), ("stride_w", 1)),
     ),
     "product with transposed weights on VTA": ((f32(4, 4), f32(4, 4)), ()),
+    "dense layer with bias on VTA": ((f32(4, 4), f32(4, 4), f32(4)), (("activation", "none"),)),
+    "dense layer with bias and relu on VTA": ((f32(3, 4), f32(5, 4), f32(5)), (("activation", "relu"),)),
 }
 """For each rule, types and attributes of its accelerator operator: the graph it stands for is the rule's left side."""
 

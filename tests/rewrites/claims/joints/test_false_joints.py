@@ -35,6 +35,7 @@ from rewrites.claims.joints.readings import obligations
 from rewrites.claims.subjects.joint import JointSubject
 from smt_encodings.claims import Status, Verdict
 from smt_encodings.discharge import Discharger
+from smt_encodings.solvers import z3 as solver_z3
 
 M, N = size("m"), size("n")
 X, C = input_("x", N), input_("c", N)
@@ -775,10 +776,35 @@ def test_readings_say_where_numbers_must_fit_before_they_are_shifted() -> None:
     def shifted(a: Expr, b: Expr, s: Expr) -> Expr:
         return (a * b).ashr(s.zext(8))
 
-    (asked,) = obligations({shifted: ("*", ANY, ANY)})
+    (asked,) = obligations({shifted: ("*", ANY, ANY)}, [(shifted, (var("s", bv(3)),))])
     assert asked.meaning == (
-        "shifted is its operation on integers, rounded down, where that fits 8 bits, and 8 bits before it is shifted"
+        "shifted is its operation on integers, rounded down or up, where that fits 8 bits, and with its parts 8 bits "
+        "before it is shifted"
     )
+    assert solver_z3.check(asked.smtlib, 20.0).status == "unsat"
+
+
+@pytest.mark.parametrize(
+    ("added", "answer"),
+    [
+        (lambda unit: unit >> 1, "unsat"),
+        (lambda unit: unit - 1, "unsat"),
+        (lambda unit: unit, "sat"),  # an exact result was one unit more
+        (lambda unit: unit + (unit >> 1), "sat"),
+        (lambda unit: -unit, "sat"),
+        (lambda unit: const(1, 32), "sat"),  # without a shift it is no fraction of a unit
+    ],
+)
+def test_readings_are_off_by_less_than_a_unit(added: Callable[[Expr], Expr], answer: str) -> None:
+    """What a mapping gives for a parameter decides whether the primitive rounds: half a unit does, a unit does not."""
+
+    @primitive(bv(8), acc=bv(32), half=bv(32), shift=bv(4))
+    def narrowed(acc: Expr, half: Expr, shift: Expr) -> Expr:
+        return (acc + half).ashr(shift.zext(32))[7:0]
+
+    s = var("s", bv(4))
+    (asked,) = obligations({narrowed: ANY}, [(narrowed, (added(const(1, 32) << s.zext(32)), s))])
+    assert solver_z3.check(asked.smtlib, 20.0).status == answer
 
 
 def test_operations_of_readings_do_not_wrap() -> None:

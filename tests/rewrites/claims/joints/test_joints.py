@@ -36,7 +36,7 @@ from rewrites.mappings.claim import MappingClaim
 from rewrites.mappings.flexasr import claims as flexasr_claims
 from rewrites.mappings.hlscnn.claims import CONVOLUTIONS
 from rewrites.mappings.vta import claims as vta_claims
-from rewrites.mappings.vta.dense import requantise
+from rewrites.mappings.vta.gemm import requantise_rounded
 from rewrites.targets.flexasr import operators as flexasr
 from rewrites.targets.hlscnn import operators as hlscnn
 from rewrites.targets.vta import operators as vta
@@ -99,12 +99,17 @@ def test_ours_are_proved(name: str) -> None:
 # -- twins of which something is wrong ------------------------------------------------------------------------------
 
 
-def product(activation: str = "", *, turned: bool = True, bias: int | None = None) -> Expand:
+def product(
+    activation: str = "", *, turned: bool = True, bias: int | None = None, first: bool = False, times: int = 1
+) -> Expand:
+    """The layer; its activation comes ``first`` or last, and its bias is added so many ``times``."""
+
     def expand(b: Assembly, given: Sequence[int], a: Attributes) -> int:
         found = b.add("matmul", given[0], transpose(b, given[1], [1, 0]) if turned else given[1])
-        if bias is not None:
+        found = b.add(activation, found) if first else found
+        for _ in range(times if bias is not None else 0):
             found = b.add("add", found, b.add("broadcast", given[bias], axes=(1,), shape=b.shape(found)))
-        return b.add(activation, found) if activation else found
+        return b.add(activation, found) if activation and not first else found
 
     return expand
 
@@ -147,6 +152,7 @@ def rectified(b: Assembly, given: Sequence[int], a: Attributes) -> int:
 
 CONV = {bits: of(hlscnn.CONV2D, claim) for bits, claim in CONVOLUTIONS.items()}
 GEMM = of(vta.DENSE, vta_claims.GEMM)
+BIASED, RELU = (of(vta.LINEAR, claim) for claim in vta_claims.GEMMS.values())
 LINEAR = {a: of(flexasr.LINEAR, claim) for a, claim in flexasr_claims.LINEAR.items()}
 POOL = {kind: of(flexasr.POOLS[kind], flexasr_claims.FLOAT_POOLS[kind, 1]) for kind in ("max", "mean")}
 NORM = of(flexasr.LAYER_NORM, flexasr_claims.LAYER_NORM)
@@ -165,6 +171,15 @@ TWINS: dict[str, tuple[Joint, Operator]] = {
         replace(GEMM, tensors={**GEMM.tensors, "host_b": fill(1, OUTPUTS)}),
         vta.DENSE,
     ),
+    "vta: the layer without its bias": (BIASED, meaning(vta.LINEAR, product())),
+    "vta: relu in front of the bias": (RELU, meaning(vta.LINEAR, product("relu", bias=2, first=True))),
+    "vta: relu in hardware alone": (RELU, meaning(vta.LINEAR, product(bias=2))),
+    "vta: relu in the layer alone": (BIASED, meaning(vta.LINEAR, product("relu", bias=2))),
+    "vta: a bias in the place of zeros": (
+        replace(BIASED, tensors={**BIASED.tensors, "host_b": fill(0, OUTPUTS)}),
+        vta.LINEAR,
+    ),
+    "vta: the bias twice": (BIASED, meaning(vta.LINEAR, product(bias=2, times=2))),
     "vta: operands exchanged": (
         replace(GEMM, tensors={**GEMM.tensors, "host_x": GEMM.operands[1], "host_w": GEMM.operands[0]}),
         vta.DENSE,
@@ -237,11 +252,11 @@ def test_every_joint_has_a_twin() -> None:
 
 def test_a_false_reading_of_a_primitive_is_no_proof() -> None:
     for term in (("max", ANY, ANY), ("rectify", ("+", ANY, ANY)), ("*", ANY, ANY), ANY):
-        verdict = decided(replace(GEMM, readings={requantise: term}), meaning(vta.DENSE, product("relu")))
+        verdict = decided(replace(GEMM, readings={requantise_rounded: term}), meaning(vta.DENSE, product("relu")))
         assert verdict.status is Status.UNKNOWN and "requantise" in verdict.reason, verdict.reason
         assert term == ANY or verdict.reason.endswith(
-            "; a reading is an operation on integers, rounded down: a primitive that rounds to nearest, or saturates "
-            "where the result fits, has none, and what it computes is declared (leave the joint out)"
+            "; a reading is an operation on integers, in units rounded down or up: a primitive that is further off, or "
+            "saturates where the result fits, has none, and what it computes is declared (leave the joint out)"
         )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import bmc.prove
+from accel_models.vta.isa import AluOp
 from ila_lang import Expr
 from ila_lang.mapping import SizeError
 from rewrites.mappings.vta import gemm
@@ -17,7 +18,7 @@ from rewrites.mappings.vta.gemm import INPUT_BLOCKS, INPUTS, OUTPUTS, ROWS, gemm
 from rewrites.mappings.vta.programs import micro_op
 from smt_encodings.claims import Status
 from tests.rewrites.mappings.mapping_checks import fault_tests, require_proved
-from tests.rewrites.mappings.vta.faults import Change, Faulty, faulty, given, left_out, micro_ops
+from tests.rewrites.mappings.vta.faults import Change, Faulty, faulty, given, left_out, micro_ops, twice, where
 from tests.rewrites.mappings.vta.test_elementwise import ran
 
 CLEAR = "clear accumulators"
@@ -47,6 +48,16 @@ def _table_from_the_start(program: Faulty, issue: Callable[..., None], fields: d
     issue(**fields | ({"dram_base": program.counters["vector"] << 2} if of_table else {}))
 
 
+def _then_added(program: Faulty, issue: Callable[..., None], fields: dict[str, Any]) -> None:
+    issue(**fields)
+    issue(**fields | {"alu_opcode": AluOp.ADD, "imm": gemm.HALF})
+
+
+def _first_bounded(program: Faulty, issue: Callable[..., None], fields: dict[str, Any]) -> None:
+    issue(**fields | {"alu_opcode": AluOp.MAX, "use_imm": 1, "imm": 0})
+    issue(**fields)
+
+
 CHANGES: dict[str, dict[str, Change]] = {
     "accumulators are never cleared": {CLEAR: left_out},
     "accumulators are cleared before the first block only": {CLEAR: left_out, "load UOP": _cleared_once},
@@ -63,20 +74,42 @@ CHANGES: dict[str, dict[str, Change]] = {
         "write micro-ops": micro_ops(micro_op(), micro_op(src=ROWS * OUTPUTS - 1))
     },
     "one bit more is shifted out": {"ALU SHR": given(imm=lambda shift: shift + 1)},
+    "nothing is added before the shift": {"ALU ADD": where(lambda fields: "imm" in fields, left_out)},
+    "the bias is added twice": {"ALU ADD": where(lambda fields: "imm" not in fields, twice)},
+    "a unit is added before the shift": {
+        "ALU ADD": where(lambda fields: "imm" in fields, given(imm=lambda half: half << 1))
+    },
+    "half a unit is added to the shifted sum, too": {"ALU SHR": _then_added},
 }
-FAULTS = {name: partial(faulty, gemm_mapping, gemm, changes) for name, changes in CHANGES.items()} | {
+RELU: dict[str, dict[str, Change]] = {
+    "relu: results may be negative": {"ALU MAX": given(imm=-128)},
+    "relu: nothing below 1": {"ALU MAX": given(imm=1)},
+    "relu: left out": {"ALU MAX": left_out},
+    "relu: before the bias": {
+        "ALU ADD": where(lambda fields: "imm" not in fields, _first_bounded),
+        "ALU MAX": left_out,
+    },
+    "relu: from above": {"ALU MAX": given(alu_opcode=AluOp.MIN)},
+}
+relu_mapping = partial(gemm_mapping, activation="relu")
+FAULTS = {
+    name: partial(faulty, build, gemm, changes)
+    for build, all_changes in ((gemm_mapping, CHANGES), (relu_mapping, RELU))
+    for name, changes in all_changes.items()
+} | {
     "the last micro-op is not written": partial(faulty, gemm_mapping, gemm, {}, column=OUTPUTS - 1),
     "the last round is left out": partial(faulty, gemm_mapping, gemm, {}, round=INPUT_BLOCKS - 1),
 }
-QUICK = ("micro-ops name the next accumulator",)
+QUICK = ("micro-ops name the next accumulator", "relu: before the bias", "a unit is added before the shift")
 
 
 test_a_fault_is_refuted_by_a_run_that_replays, test_a_fault_is_not_proved_for_every_size = fault_tests(FAULTS, QUICK)
 
 
 @pytest.mark.slow
-def test_a_blocked_layer_is_proved_for_every_size() -> None:
-    verdict = require_proved(gemm_mapping())
+@pytest.mark.parametrize("activation", gemm.FINISH)
+def test_a_blocked_layer_is_proved_for_every_size(activation: str) -> None:
+    verdict = require_proved(gemm_mapping(activation=activation))
     assert {"vta: accumulation", "lock-step", "vta: decoding"} <= {o.group for o in verdict.obligations}
     assert any("vta.round with ir.depth" in level for level in verdict.invariants)
 
@@ -109,5 +142,9 @@ def test_the_program_computes_what_numpy_does() -> None:
     mapping = gemm_mapping()
     sizes = mapping.sizes_for((6, 96, 64, 2, 48, 32)) | {"shift": 8}
     tensors = {"host_x": x.view(np.uint8), "host_w": w.view(np.uint8), "host_b": b}
-    wanted = np.clip((x.astype(np.int32) @ w.astype(np.int32).T + b) >> 8, -128, 127).astype(np.int8)
-    assert np.array_equal(ran(mapping, sizes, tensors), wanted)
+    sums = x.astype(np.int32) @ w.astype(np.int32).T + b
+    for nearest in (0, 1):
+        wanted = np.clip((sums + 128 * nearest) >> 8, -128, 127).astype(np.int8)
+        assert np.array_equal(ran(mapping, sizes | {"nearest": nearest}, tensors), wanted)
+    relu = gemm_mapping(activation="relu")
+    assert np.array_equal(ran(relu, sizes, tensors), np.maximum(wanted, 0))
