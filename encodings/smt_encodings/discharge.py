@@ -80,7 +80,7 @@ def _other_forms(negated: FNode, hypotheses: list[FNode]) -> Iterator[list[FNode
         least = [hypotheses[i - 1] for i in needed if i > 0]
         for each in list(least):
             fewer = [h for h in least if h is not each]
-            if _ask(solver_z3.check, script([negated, *fewer]), MOMENT, PATIENCE).status == "unsat":
+            if ask(solver_z3.check, script([negated, *fewer]), MOMENT, PATIENCE).status == "unsat":
                 least = fewer
         yield least
         forms = [least, hypotheses]
@@ -96,7 +96,7 @@ _ANSWERED: dict[tuple[_Check, str], tuple[str, Answer, float]] = {}
 _MOST_ANSWERED = 40_000
 
 
-def _ask(check: _Check, smtlib: str, timeout: float, patience: float = 1.0) -> Answer:
+def ask(check: _Check, smtlib: str, timeout: float, patience: float = 1.0) -> Answer:
     """A solver's answer; one that it gave this process before, to the same text but for comments and the names of
     symbols, is taken again.
 
@@ -131,7 +131,7 @@ def decide(hypotheses: list[FNode], goal: FNode, timeout: float = 8.0) -> bool:
     """
     text = _question(smt.Not(goal), *hypotheses)
     for check, seconds in ((solver_z3.check, MOMENT), (solver_cvc5.check, 1.0), (solver_z3.check, timeout)):
-        status = _ask(check, text, min(seconds, timeout), PATIENCE).status
+        status = ask(check, text, min(seconds, timeout), PATIENCE).status
         if status != "unknown":
             return status == "unsat"
     return False
@@ -194,7 +194,7 @@ class Discharger:
     def _with_other(self, asked: Obligation) -> Obligation:
         """The obligation with an answer of cvc5, too, where z3 has none and cvc5 has one at once."""
         if self.second and asked.answers[-1].status == "unknown" and len(asked.answers) == 1:
-            other = _ask(solver_cvc5.check, asked.smtlib, min(QUICK, self.timeout), PATIENCE)
+            other = ask(solver_cvc5.check, asked.smtlib, min(QUICK, self.timeout), PATIENCE)
             if other.status == "unsat":
                 return replace(asked, answers=(*asked.answers, other))
         return asked
@@ -257,9 +257,9 @@ class Discharger:
         if self.asking is not None:
             self.asking(obligation)
         limits = min(timeout, self.timeout), patience
-        answers: list[Answer] = [_ask(solver_z3.check, obligation.smtlib, *limits)]
+        answers: list[Answer] = [ask(solver_z3.check, obligation.smtlib, *limits)]
         if self.second and answers[0].status == obligation.expected:
-            answers.append(_ask(solver_cvc5.check, obligation.smtlib, *limits))
+            answers.append(ask(solver_cvc5.check, obligation.smtlib, *limits))
         return replace(obligation, answers=tuple(answers))
 
     def _finish(self, answered: Obligation) -> Obligation:

@@ -385,7 +385,7 @@ def test_an_answer_is_taken_again_unless_it_needs_more_time(
         return Answer("unsat", took, "a solver")
 
     for seconds in (given, wanted):
-        assert discharge._ask(check, "(check-sat)", seconds, 5.0).status == "unsat"
+        assert discharge.ask(check, "(check-sat)", seconds, 5.0).status == "unsat"
     assert calls == ([given, wanted] if again else [given])
 
 

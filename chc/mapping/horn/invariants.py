@@ -8,14 +8,16 @@ of conjuncts.  Where Spacer gives up, the candidates read off the loop are filte
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import pysmt.shortcuts as smt
 from pysmt.exceptions import PysmtException
 from pysmt.fnode import FNode
 from pysmt.smtlib.parser import SmtLibParser
 
+from smt_encodings.discharge import ask
 from smt_encodings.expressions.integers import is_linear
 from smt_encodings.printer import declarations, script
 from smt_encodings.solvers import z3 as solver_z3
@@ -54,10 +56,19 @@ def infer(system: System, timeout: float, known: dict[str, Inferred] | None = No
     return replace(inferred, conjuncts=tuple(c.substitute(names) for c in inferred.conjuncts))
 
 
+_Solve = Callable[[str, dict[str, list[str]], float], solver_z3.HornAnswer]
+
+
+@lru_cache(maxsize=1000)
+def _spacer(solve: _Solve, text: str, name: str, arguments: tuple[str, ...], timeout: float) -> solver_z3.HornAnswer:
+    """What Spacer says of a system, which claims that are alike ask again; it is re-checked each time."""
+    return solve(text, {name: list(arguments)}, timeout)
+
+
 def _infer(system: System, timeout: float) -> Inferred | str:
     answer = solver_z3.HornAnswer("unknown", 0.0, {}, "products of symbols are beyond it")
     if is_linear(system.init):
-        answer = solver_z3.solve_horn(system.horn(), {system.PREDICATE: list(system.arguments)}, timeout)
+        answer = _spacer(solver_z3.solve_horn, system.horn(), system.PREDICATE, tuple(system.arguments), timeout)
     if answer.status == "unsat":
         return "Spacer: the bad states are reachable"
     if answer.status == "sat":
@@ -91,7 +102,7 @@ def parse_term(text: str, symbols: Mapping[str, FNode]) -> FNode:
 
 
 def _unsat(assertions: list[FNode]) -> bool:
-    return solver_z3.check(script(assertions), 10).status == "unsat"
+    return ask(solver_z3.check, script(assertions), 10).status == "unsat"
 
 
 def _proves(system: System, conjuncts: list[FNode]) -> bool:

@@ -139,11 +139,11 @@ def differs(claim: TensorMapping, sizes: Mapping[str, int], rounds: int = 20) ->
     random = Random(1)
     rows, columns = claim.output_extents(sizes)
     for number in range(rounds):
-        words = {a: random.randrange(256) for a in range(600)}
         # further inputs may be tables, of which many have small entries
-        most = 256 if number % 2 else 6
-        tables = [{a: random.randrange(most) for a in range(600)} for _ in claim.inputs[1:]]
-        contents = {tensor: c for pair, c in zip(claim.inputs, [words, *tables], strict=True) for tensor in pair}
+        most = range(256 if number % 2 else 6)
+        tables = [random.choices(most, k=600) for _ in claim.inputs[1:]]
+        words = [dict(enumerate(tensor)) for tensor in (random.randbytes(600), *tables)]
+        contents = {tensor: c for pair, c in zip(claim.inputs, words, strict=True) for tensor in pair}
         results = []
         for side, output in ((claim.device, claim.output[0]), (claim.ir, claim.output[1])):
             machine = Machine(side.ila)
@@ -151,7 +151,7 @@ def differs(claim: TensorMapping, sizes: Mapping[str, int], rounds: int = 20) ->
                 if name in machine.values:
                     machine.values[name] = random.randrange(2 if state.sort == BOOL else 1 << state.width)
                 else:
-                    noise = {a: random.randrange(256) for a in range(600)}
+                    noise = dict(enumerate(random.randbytes(600)))
                     machine.memories[name].update(contents.get(name, noise))
             run_fragment(side, sizes, {}, machine)
             final = machine.memories[output]

@@ -6,8 +6,6 @@ import json
 import os
 import re
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
@@ -37,6 +35,7 @@ from rewrites.mappings.flexasr.chains import reload_mapping
 from rewrites.mappings.flexasr.pooling import selection_mapping
 from smt_encodings.claims import Answer, Obligation, Runs, Status, Verdict
 from tests.bmc.test_search import with_a_tensor
+from tests.ilaverify.cli.command import run
 from tests.ilaverify.cli.toy_campaigns import CAMPAIGNS
 from tests.reports.html.html_examples import CAMPAIGN, TIMES, certificate, proved
 from tests.reports.outcome_examples import claim
@@ -44,17 +43,6 @@ from tests.reports.outcome_examples import claim
 ROOT = Path(__file__).parents[3]
 TRUE, FALSE = "flexasr_reload_apart", "flexasr_maxpool_select"
 ENTRIES = mapping_entries([TRUE, "flexasr_meanpool", FALSE])
-
-
-def run(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    env = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "encodings")])}
-    env["XDG_CACHE_HOME"] = str(cwd / "cache")
-    done = subprocess.run(
-        [sys.executable, "-m", "ilaverify", *map(str, arguments)],
-        cwd=cwd, env=env, capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
-    assert "Traceback" not in done.stderr, done.stderr
-    return done
 
 
 @pytest.fixture(scope="module")
