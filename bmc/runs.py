@@ -111,6 +111,8 @@ class Survey:
     at: dict[str, None] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     failed: tuple[dict[str, int], Outcome] | None = None
+    not_run: str = ""
+    """Why the sides cannot be run."""
     telling: tuple[tuple[bool, int, int, int], dict[str, int]] | None = None
     """The sizes that show the most at a bearable cost: most loops entered, most of them more than once, least work."""
 
@@ -153,8 +155,12 @@ class Survey:
         counterexample = search_at(self.mapping, sizes, budget_seconds=SHRINKING, models=[outcome.read])
         return counterexample if counterexample is not None and replays(self.mapping, counterexample) else None
 
-    def result(self) -> Runs:
-        """The runs and what they showed."""
+    def result(self, *, opinion: bool = False) -> Runs:
+        """The runs and what they showed; with ``opinion`` BMC is asked where they showed nothing."""
+        if self.not_run:
+            return Runs(0, (), (self.not_run,))
+        if opinion and self.failed is None:
+            _second_opinion(self)
         if not self.runs:
             self.notes.append(f"no run takes as few as {self.one_run} iterations")
         counterexample = self.difference()
@@ -177,6 +183,11 @@ def survey(mapping: TensorMapping, sizes: Mapping[str, int] | None = None, *, op
 
     With ``opinion`` BMC, which shares no code with CHC, is asked at sizes of these at which every loop is entered.
     """
+    return surveyed(mapping, sizes).result(opinion=opinion)
+
+
+def surveyed(mapping: TensorMapping, sizes: Mapping[str, int] | None = None) -> Survey:
+    """The runs of both sides, made."""
     runs = Survey(mapping, WORK if sizes is None else FIXED, ONE_RUN if sizes is None else FIXED)
     try:
         if sizes is None:
@@ -184,10 +195,8 @@ def survey(mapping: TensorMapping, sizes: Mapping[str, int] | None = None, *, op
         while sizes is not None and not runs.over and runs.run(sizes) is not None:
             pass
     except NoBodyError as error:
-        return Runs(0, (), (f"not run: {error}",))
-    if opinion and runs.failed is None:
-        _second_opinion(runs)
-    return runs.result()
+        runs.not_run = f"not run: {error}"
+    return runs
 
 
 def _sampled(runs: Survey) -> None:

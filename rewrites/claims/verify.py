@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bmc.counterexample import Counterexample, replays
-from bmc.runs import survey
+from bmc.runs import Survey, survey, surveyed
 from bmc.search import search, search_at
 from ila_lang.errors import InputError
 from ila_lang.mapping import SizeError, TensorMapping
@@ -30,10 +31,11 @@ def verify(
     """The verdict on a mapping.
 
     ``method`` is one of METHODS, such as "chc" (every size), "bmc" (one ``shape``) or "hash" (one ``shape``, sums in
-    any order), or "auto".  ``parameters`` are the method's; None leaves one out.  What a proof for every size leaves
-    UNKNOWN is searched for a counterexample at small shapes, at the sizes of a solver's model of what is not proved,
-    and at sizes sampled from the domain; REFUTED is said only after the counterexample was replayed.  PROVED is said
-    only after concrete runs of both sides (:func:`bmc.runs.survey`); one that differs makes it an ERROR.
+    any order), or "auto".  ``parameters`` are the method's; None leaves one out.  Concrete runs of both sides
+    (:func:`bmc.runs.survey`) come first where a claim is about every size: what they refute is not tried to be proved.
+    What a proof for every size leaves UNKNOWN is searched for a counterexample at small shapes, and at the sizes of a
+    solver's model of what is not proved; REFUTED is said only after the counterexample was replayed.  PROVED is said
+    only after such runs, and after BMC at one size; one that differs makes it an ERROR.
 
     Raises ValueError on another method, a parameter that is missing or not the method's, and SizeError on a shape
     outside the mapping's domain.
@@ -60,10 +62,18 @@ def verify_with(mapping: TensorMapping, method: str, discharger: Discharger, **p
     """As :func:`verify`, with a discharger that is given."""
     chosen, values = chosen_method(method, parameters, len(mapping.shape_names))
     sizes = mapping.sizes_for(shape_of(values)) if "shape" in values else None
-    verdict = chosen.prove(mapping, values, discharger)
+    start = time.perf_counter()
+    before = None if sizes is not None else surveyed(mapping)
+    shown = None if before is None or before.failed is None else _refutation(mapping, before)
+    if shown is not None:
+        claim, seconds = chosen.claim(mapping, values), time.perf_counter() - start
+        verdict = Verdict(Status.REFUTED, claim, chosen.name, seconds, shown.summary())
+        verdict.details["counterexample"] = shown
+    else:
+        verdict = chosen.prove(mapping, values, discharger)
     verdict.method = chosen.name
     verdict.details = {"parameters": values, **verdict.details, "package": METHODS.guest(chosen.name)}
-    if verdict.status is Status.UNKNOWN and sizes is None:
+    if verdict.status is Status.UNKNOWN and before is not None:
         suspects: Any = verdict.details.get("suspects", ())
         counterexample = _difference(mapping, suspects, _operands(verdict))
         if counterexample is not None and replays(mapping, counterexample):
@@ -76,7 +86,13 @@ def verify_with(mapping: TensorMapping, method: str, discharger: Discharger, **p
         counterexample = counterexample_of(verdict)
         if counterexample is None or not replays(mapping, counterexample):
             verdict.status, verdict.reason = Status.ERROR, "REFUTED needs a counterexample that replays; it has none"
-    return surviving(verdict, lambda: survey(mapping, sizes, opinion=sizes is None))
+    return surviving(verdict, lambda: survey(mapping, sizes) if before is None else before.result(opinion=True))
+
+
+def _refutation(mapping: TensorMapping, runs: Survey) -> Counterexample | None:
+    """A small counterexample where runs showed a difference, which replays."""
+    found = search(mapping) or runs.difference()
+    return found if found is not None and replays(mapping, found) else None
 
 
 def _operands(verdict: Verdict) -> list[tuple[int, ...]]:
@@ -89,15 +105,14 @@ def _operands(verdict: Verdict) -> list[tuple[int, ...]]:
 def _difference(
     mapping: TensorMapping, suspects: Sequence[Mapping[str, int]], operands: Sequence[Sequence[int]]
 ) -> Counterexample | None:
-    """A run that shows a difference: at small shapes, at suspected sizes, or at sizes sampled from the whole domain.
+    """A run that shows a difference, at small shapes or at suspected sizes.
 
     ``operands`` are among the data at small shapes.
     """
     counterexample = search(mapping, budget_seconds=10.0, operands=operands)
     for sizes in suspects if counterexample is None else ():
         counterexample = counterexample or search_at(mapping, sizes, budget_seconds=10.0)
-    sampled = survey(mapping).difference if counterexample is None else None
-    return sampled if isinstance(sampled, Counterexample) else counterexample
+    return counterexample
 
 
 def counterexample_of(verdict: Verdict) -> Counterexample | None:

@@ -1,4 +1,4 @@
-"""PROVED survives concrete runs: with a prover that believes everything, wrong claims of every kind end in ERROR."""
+"""PROVED survives concrete runs: with a prover that believes everything, no wrong claim of any kind is PROVED."""
 
 from __future__ import annotations
 
@@ -85,12 +85,10 @@ def one_more(k: Any, s: Any) -> None:
         k.store(s["dst"], i * s["m"] + j, k.load("word", s["src"], i * s["m"] + j) + 1)
 
 
-@pytest.mark.parametrize("method", ["chc", "bmc"])
-def test_a_wrong_mapping(
-    believing: Discharger, method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
-) -> None:
+def test_a_wrong_mapping(believing: Discharger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     claim = toy.mapping(toy.copy_body, one_more)
-    verdict = verify(claim, method, shape=(2, 3) if method == "bmc" else None)
+    assert verify(claim, "chc").status is Status.REFUTED  # by runs before the proof
+    verdict = verify(claim, "bmc", shape=(2, 3))
     content = replays(MappingSubject(claim), verdict, tmp_path, monkeypatch)
     assert content["mapping"] == claim.name
     assert "the sides differ, replayed" in capsys.readouterr().out

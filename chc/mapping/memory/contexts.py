@@ -75,6 +75,13 @@ class Context:
             context = context.outer
         return context is not None
 
+    def cases(self) -> list[Context]:
+        """This context and those of which it is a case, outwards."""
+        around = [self]
+        while around[-1].is_case and around[-1].outer is not None:
+            around.append(around[-1].outer)
+        return around
+
     def outward(self, last: Context | None = None) -> list[Context]:
         """This context and those around it, outwards, up to the last one, or to one that is a case.
 

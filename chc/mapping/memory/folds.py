@@ -16,6 +16,24 @@ from .unrolled import Cycle
 
 
 @dataclass(frozen=True, eq=False)
+class Blocks:
+    """Consecutive iterations of a loop in ``count`` blocks, which begin ``apart`` from each other.
+
+    Block ``number``, a variable, has ``length`` iterations.
+    """
+
+    count: Expr
+    apart: Expr
+    number: Expr
+    length: Expr
+
+    def at(self, number: Expr) -> tuple[Expr, Expr]:
+        """Where a block begins, and how many iterations it has."""
+        here = {self.number: resize(number, self.number.width)}
+        return resize(number, 32) * resize(self.apart, 32), substitute(self.length, here)
+
+
+@dataclass(frozen=True, eq=False)
 class FoldUse:
     """A fold at one iteration of the loops around it.
 
@@ -34,8 +52,8 @@ class FoldUse:
     part: tuple[Expr, Expr] | None = None
     selected: tuple[tuple[Expr, Expr], ...] = ()
     """For each loop, where its first iteration and how many iterations are taken; none where all are."""
-    blocks: tuple[Expr, Expr] | None = None
-    """How many blocks of iterations of the outermost loop a step takes together, and how many are in each."""
+    blocks: Blocks | None = None
+    """Blocks of iterations of the outermost loop, of which a step takes one."""
     cycle: Cycle | Alternating | None = None
     """The writes that make a step together, for a fold in memory by several of them."""
     longer: tuple[tuple[Expr, Expr], ...] | None = None
@@ -50,7 +68,7 @@ class FoldUse:
         if self.selected:
             loops = tuple((c, length) for (c, _), (_, length) in zip(loops, self.selected, strict=True))
         if self.blocks is not None:
-            return ((loops[0][0], self.blocks[0]),)
+            return ((loops[0][0], self.blocks.count),)
         if self.longer is not None:
             return tuple((c, extent) for (c, _), (_, extent) in zip(loops, self.longer, strict=True))
         return loops if self.part is None else ((loops[0][0], self.part[1]), *loops[1:])

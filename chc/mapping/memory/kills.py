@@ -22,7 +22,8 @@ from chc.mapping.arithmetic.ranges import quick
 from chc.mapping.arithmetic.steps import Step, corresponding, linearised
 from chc.mapping.horn.systems import AntiDependence
 from chc.mapping.program.writes import Write
-from chc.mapping.sampling.samples import Point, Sampler, candidates, shared_loops
+from chc.mapping.sampling.candidates import candidates
+from chc.mapping.sampling.samples import Point, Sampler, Samples, shared_loops
 from ila_lang import Expr, all_of, resize
 from smt_encodings.claims import Unsupported
 from smt_encodings.discharge import conjuncts
@@ -210,12 +211,11 @@ class NoKill:
         rows = [k for k, iteration in enumerate(iterations) if iteration is not None]
         if not rows:
             return ()
-        table = candidates(self.context.samples, self.context.ranges, [self.reader.cell(), *self.point.counters])
-        terms: dict[tuple[int, ...], Expr] = {}
-        for values, term in table.items():
-            terms.setdefault(tuple(values[k] for k in rows), term)
+        samples = self.context.samples
+        some = Samples(samples.parameters, samples.variables, tuple(samples.rows[k] for k in rows))
+        table = candidates(some, self.context.ranges, [self.reader.cell(), *self.point.counters])
         columns = zip(*(iterations[k][:shared] for k in rows), strict=True)  # type: ignore[index]
-        components = tuple(resize(terms[column], 32) for column in columns if column in terms)
+        components = tuple(resize(term, 32) for term in map(table.get, columns) if term is not None)
         return components if len(components) == shared else ()
 
     def _known_counters(self) -> list[FNode]:

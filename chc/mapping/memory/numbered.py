@@ -18,7 +18,7 @@ from itertools import pairwise
 
 from chc.mapping.arithmetic.exact import equal, less, product, successor, total
 from chc.mapping.program.writes import Loops, Write
-from chc.mapping.sampling.samples import candidates
+from chc.mapping.sampling.candidates import candidates
 from ila_lang import Expr, all_of, bv, const, postorder, resize, substitute
 from smt_encodings.environment import fresh, plain
 

@@ -40,6 +40,8 @@ class ReachingDefinitions:
     count: int = 0
     accumulations: dict[tuple[Write, Loops], Fold] = field(default_factory=dict)
     """What a write makes of a cell in all iterations of some of its loops: one fold, wherever it is met."""
+    _known: dict[tuple[object, ...], tuple[Reader, Definition | None]] = field(default_factory=dict)
+    """What was found, and for which reader; it holds in the cases of its context, too."""
 
     @property
     def prefix(self) -> str:
@@ -58,6 +60,19 @@ class ReachingDefinitions:
 
         ``likely`` is an iteration that is tried first.  Raises Split where it differs between samples.
         """
+        question = memory, reader.cell(), point.place, point.counters
+        for around in [] if likely else context.cases():
+            if (around, *question) in self._known:
+                first, definition = self._known[around, *question]
+                first.require_same(context, reader)
+                return definition
+        definition = self._found(context, memory, reader, point, likely)
+        self._known[context, *question] = reader, definition
+        return definition
+
+    def _found(
+        self, context: Context, memory: Expr, reader: Reader, point: Point, likely: Sequence[Expr]
+    ) -> Definition | None:
         sampled = self.sampler.last(context.samples, memory, reader.cell(), point)
         numbers = [None if s is None else s[0] for s in sampled]
         if len(set(numbers)) > 1:

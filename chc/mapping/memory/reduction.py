@@ -34,7 +34,7 @@ import pysmt.shortcuts as smt
 
 from chc.mapping.arithmetic.exact import equal, successor
 from chc.mapping.program.writes import Fold, Loops, Schedule, Write
-from chc.mapping.sampling.samples import candidates
+from chc.mapping.sampling.candidates import candidates
 from ila_lang import Expr, any_of, bv, compile_terms, const, free_variables, postorder, resize, substitute, true
 from ila_lang.language.expr import variables_of
 from smt_encodings.claims import Unsupported

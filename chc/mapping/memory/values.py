@@ -419,7 +419,7 @@ class Values:
                 self.symbols.setdefault(register, context)
         counter = use.fold.loops[0][0]
         if use.blocks is not None:
-            begin, length = at[counter] * resize(use.blocks[1], 32), use.blocks[1]
+            begin, length = use.blocks.at(at[counter])
             begin = begin if use.part is None else resize(use.part[0], 32) + begin
             symbols = self._symbols(context, use.fold)
             block = replace(use, initial=registers, symbols=symbols, context=context, part=(begin, length), blocks=None)

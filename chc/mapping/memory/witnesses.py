@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 from chc.mapping.arithmetic.exact import less, total
 from chc.mapping.program.writes import Loops, Write
-from chc.mapping.sampling.samples import Point, Samples, candidates, digits, shared_loops
+from chc.mapping.sampling.candidates import candidates, digits
+from chc.mapping.sampling.samples import Point, Samples, shared_loops
 from ila_lang import BvSort, Expr, all_of, free_variables, postorder, resize, substitute
 from smt_encodings.claims import Unsupported
 

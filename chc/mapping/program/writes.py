@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from ila_lang import Expr, Fragment, false, free_variables, postorder, resize, substitute, true
 from ila_lang.language.expr import variables_of
 from smt_encodings.claims import Unsupported
-from smt_encodings.environment import fresh
+from smt_encodings.environment import fresh, plain
 
 Loops = tuple[tuple[Expr, Expr], ...]
 """Counters and extents, outermost first."""
@@ -173,11 +173,29 @@ class Schedule:
         registers = tuple(fresh(r.name, r.sort) for r in fold.registers)
         results = tuple(fresh(f"{r.name}.inner", r.sort) for r in fold.registers)
         renamed = dict(zip(fold.registers, registers, strict=True))
-        step = tuple(substitute(t, renamed) for t in fold.step)
+        step = tuple(self._renamed(t, renamed) for t in fold.step)
         inner = Fold(fold.here, fold.loops[count:], registers, fold.registers, step, results)
         self.registers |= set(registers)
         self.folds |= dict.fromkeys(results, inner)
         return replace(fold, loops=fold.loops[:count], step=results)
+
+    def _renamed(self, term: Expr, names: Mapping[Expr, Expr]) -> Expr:
+        """A term with other registers, also in the folds whose results it has."""
+        results: dict[Expr, Expr] = {}
+        for node in postorder([term]):
+            if node in results or not self.mentions(node, set(names)):
+                continue
+            if node in self.snapshots:
+                raise Unsupported(f"what is read before {self.snapshots[node].label} depends on a register")
+            if node in self.folds:
+                fold = self.folds[node]
+                initial, step = ([self._renamed(t, names) for t in terms] for terms in (fold.initial, fold.step))
+                loops = tuple((c, self._renamed(e, names)) for c, e in fold.loops)
+                copies = tuple(fresh(f"{plain(r.name)}.renamed", r.sort) for r in fold.results)
+                copy = replace(fold, loops=loops, initial=tuple(initial), step=tuple(step), results=copies)
+                self.folds |= dict.fromkeys(copies, copy)
+                results |= zip(fold.results, copies, strict=True)
+        return substitute(term, {**names, **results})
 
     def flat(self, fold: Fold) -> Fold:
         """A fold whose step is a whole fold that goes on from its registers, as one over the loops of both.

@@ -8,20 +8,17 @@ iterations.  Nothing is asked of the operation, so a fold in another order is an
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pysmt.shortcuts as smt
 
-from chc.mapping.arithmetic.exact import equal, less, product, total
 from chc.mapping.horn.align import align
 from chc.mapping.horn.names import index_text
 from chc.mapping.horn.systems import LOCK_STEP, Nest, Track
-from chc.mapping.memory.alternating import Alternating
 from chc.mapping.memory.cases import Split, in_cases
 from chc.mapping.memory.contexts import Context
 from chc.mapping.memory.folds import FoldUse
-from chc.mapping.memory.layout import Reader, narrow
-from chc.mapping.memory.unrolled import Cycle
+from chc.mapping.memory.layout import Reader
 from chc.mapping.memory.values import ScatteredReduction, Source, Values
 from chc.mapping.program.statements import variable_text
 from chc.mapping.proof import Proof
@@ -34,7 +31,8 @@ from smt_encodings.expressions.bits import BitEncoding
 from smt_encodings.values import differ, differing_values, falsifying, lemma_instances
 
 from .any_order import AnyOrder
-from .few_iterations import first_iterations, last_iterations
+from .blocks import partner_length, partnered
+from .few_iterations import last_iterations
 from .gathered import pairs
 from .idle import shortened, taken
 from .induction import Goals
@@ -287,7 +285,7 @@ class Equivalence:
         if not (isinstance(device, FoldUse) and isinstance(ir, FoldUse)) or left in set(device.symbols):
             return right
         begins = all(t.is_const or t in self.device.sources for t in device.initial)  # not with iterations written out
-        length = self._length(context, device, ir) if begins else None
+        length = partner_length(context, device, ir) if begins else None
         return right if length is None else substitute(right, last_iterations(context, self.ir, ir, length))
 
     def _pair_folds(self, context: Context, left: Expr, right: Expr) -> None:
@@ -335,8 +333,7 @@ class Equivalence:
             levels = align(one.loops, other.loops, context.proves, by_sizes=True)
             device, ir = (device, ir) if levels is None else (one, other)
         if levels is None:
-            ir = self._from_where_it_goes_on(context, label, device, ir)
-            ir = ir if device.cycle is None else self._in_blocks(context, label, device, device.cycle, ir)
+            ir = partnered(context, label, (self.device, device), (self.ir, ir))
             levels = align(device.loops, ir.loops, context.proves, by_sizes=True)
         forms = [ir] if levels is not None else list(padded(context, label, device, ir))
         if levels is None and forms:
@@ -383,76 +380,6 @@ class Equivalence:
         for number, (a, b) in enumerate(zip(device.symbols, ir.symbols, strict=True)):
             # one result of either side may be that of several of the other, which are then all equal
             self._equal.append((context, (a, b, fresh(f"total.{own}.{number}", a.sort))))
-
-    def _from_where_it_goes_on(self, context: Context, label: str, device: FoldUse, ir: FoldUse) -> FoldUse:
-        """The IR's fold from that iteration on with which the device goes on from another fold; all of it without such.
-
-        Both of the device's folds, one after the other, stand against the IR's: the other one against its beginning.
-        """
-        before: list[Expr] = []
-        use = self._begins_with(device)
-        while use is not None:
-            length = self._length(context, use, ir)
-            if length is None:
-                return ir
-            before.append(length)
-            use = self._begins_with(use)
-        length = total(before) if before else first_iterations(context, device, ir)
-        if length is None:
-            return ir
-        fits = ~less(ir.loops[0][1], length)
-        if not context.proves(fits):
-            return ir
-        context.theorem("lock-step", f"{label}: goes on", fits, "the other side's fold has the iterations before, too")
-        return self.ir.in_parts(ir, length)
-
-    def _in_blocks(
-        self, context: Context, label: str, device: FoldUse, turns: Cycle | Alternating, ir: FoldUse
-    ) -> FoldUse:
-        """The IR's fold in blocks of as many iterations as the writes have together that make a step of the device's.
-
-        Where there are no such blocks, it is as it was.
-        """
-        blocks = device.loops[0][1] if len(device.loops) == 1 else product(e for _, e in device.loops)
-        length = self._step_length(context, turns, ir)
-        same = None if length is None else equal(ir.loops[0][1], product([blocks, length]))
-        if length is None or same is None or not context.proves(same):
-            return ir
-        context.theorem("lock-step", f"{label}: blocks", same, "the other side's fold has as many iterations in blocks")
-        return replace(ir, blocks=(blocks, length))
-
-    def _length(self, context: Context, use: FoldUse, ir: FoldUse) -> Expr | None:
-        """How many iterations of the IR's outermost loop a fold of the device stands against; None if not found."""
-        extents = [e for _, e in use.loops]
-        if use.cycle is None:
-            return _outer(context, extents, ir)
-        length = self._step_length(context, use.cycle, ir)
-        return None if length is None else product([*extents, length])
-
-    @staticmethod
-    def _step_length(context: Context, turns: Cycle | Alternating, ir: FoldUse) -> Expr | None:
-        """As many as one step of writes in turn stands against."""
-        here = narrow(turns.start.at)
-        lengths = []
-        for member in turns.together:
-            length = _outer(context, [substitute(e, here) for _, e in member.fold.loops], ir)
-            if length is None:
-                return None
-            lengths.append(length)
-        return total(lengths)
-
-    def _begins_with(self, use: FoldUse) -> FoldUse | None:
-        """The fold with whose results a fold of the device begins."""
-        before = self.device.folds.get(use.initial[0]) if use.initial else None
-        same = before is not None and [*map(id, use.initial)] == [*map(id, before.symbols)]  # terms, by identity
-        return before if same else None
-
-
-def _outer(context: Context, extents: Sequence[Expr], ir: FoldUse) -> Expr | None:
-    """The product of the first of some extents where the IR's inner loops make up the others; None if not found."""
-    inner = product(e for _, e in ir.loops[1:])
-    firsts = (product(extents[:k]) for k in range(len(extents) + 1))
-    return next((p for p in firsts if context.proves(equal(product([p, inner]), product(extents)))), None)
 
 
 def _samples(context: Context, operands: Set[Expr]) -> list[dict[Expr, Expr]]:

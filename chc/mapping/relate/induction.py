@@ -14,7 +14,8 @@ from chc.mapping.arithmetic.exact import equal, less
 from chc.mapping.memory.contexts import Context, in_range
 from chc.mapping.memory.layout import Definition, Iteration
 from chc.mapping.program.writes import Loops, Write
-from chc.mapping.sampling.samples import Samples, candidates
+from chc.mapping.sampling.candidates import candidates
+from chc.mapping.sampling.samples import Samples
 from ila_lang import Expr, all_of, bv, free_variables, resize, substitute
 from smt_encodings.environment import fresh
 

@@ -22,7 +22,8 @@ from chc.mapping.memory.folds import FoldUse
 from chc.mapping.memory.layout import Reader, narrow
 from chc.mapping.memory.values import ScatteredReduction, Values
 from chc.mapping.program.writes import Loops, conjuncts_of
-from chc.mapping.sampling.samples import Point, candidates
+from chc.mapping.sampling.candidates import candidates
+from chc.mapping.sampling.samples import Point
 from ila_lang import Expr, all_of, any_of, const, ite, resize, substitute, true
 from ila_lang.language.expr import variables_of
 from smt_encodings.claims import Unsupported

@@ -20,21 +20,12 @@ from numpy.typing import NDArray
 
 from chc.mapping.program.statements import variable_text
 from chc.mapping.program.writes import Loops, Schedule, Write, conjuncts_of
-from ila_lang import BvSort, Expr, compile_terms, concat, const, free_variables, postorder, resize
+from ila_lang import BvSort, Expr, compile_terms, free_variables, postorder
 from ila_lang.language.expr import variables_of
 from smt_encodings.claims import Unsupported
 from smt_encodings.environment import plain
 
 Words: TypeAlias = NDArray[Any]
-
-_FEW = 8
-"""Literals tried as values, and as radices of digits (such as the gates of a cell)."""
-
-MOST_CANDIDATES = 4000
-"""Terms among which a component of a witness is looked up."""
-
-_LARGEST_BLOCK = 1 << 10
-"""Largest literal extent that is tried as a radix."""
 
 ENOUGH = 200
 """Samples that a case of a proof has, where spare ones satisfy its condition."""
@@ -79,11 +70,25 @@ class Samples:
         new = [t for t in dict.fromkeys(terms) if t not in self._known]
         if new:
             self.require(*new)
-            function = compile_terms([*self.parameters, *self.variables], new)
-            values = [function(*row) for row in self.rows]
-            self._known.update(zip(new, zip(*values, strict=True) if values else [()] * len(new), strict=True))
+            self._known.update(zip(new, self._columns(new), strict=True))
         columns = [self._known[t] for t in terms]
         return list(zip(*columns, strict=True)) if columns else [() for _ in self.rows]
+
+    def _columns(self, terms: Sequence[Expr]) -> Iterable[tuple[int, ...]]:
+        """The values of each term at all samples: at once where no word in it is too wide for that."""
+        known = [*self.parameters, *self.variables]
+        narrow = terms if _on_arrays(*terms) else [t for t in terms if _on_arrays(t)]
+        columns: dict[Expr, tuple[int, ...]] = {}
+        if narrow and self.rows:
+            arrays = np.array(self.rows, np.int64).reshape(len(self.rows), len(known)).T
+            values = compile_terms(known, narrow, vector=True)(*arrays)
+            count = len(self.rows)
+            columns = {t: tuple(np.broadcast_to(v, count).tolist()) for t, v in zip(narrow, values, strict=True)}
+        wide = [t for t in terms if t not in columns]
+        function = compile_terms(known, wide)
+        values = [function(*row) for row in self.rows] if wide else []
+        columns |= zip(wide, zip(*values, strict=True) if values else [()] * len(wide), strict=True)
+        return (columns[t] for t in terms)
 
     def require(self, *terms: Expr) -> None:
         """Raises Unsupported where terms have other variables than the samples."""
@@ -167,14 +172,18 @@ class Sampler:
 
     def takes(self, parameters: tuple[Expr, ...], sizes: tuple[int, ...], most: int) -> bool:
         """Whether all writes whose loops sizes determine have at most so many iterations together at some sizes."""
+        counts: dict[tuple[Loops, Expr], int | None] = {}
         for write in self.schedule.writes:
             known = {*parameters, *write.counters}
             if not known.issuperset(variables_of(*(e for _, e in write.loops))):
                 continue
-            iterations = _iterations(write, parameters, sizes, most)
-            if iterations is None:
+            key = write.loops, write.guard
+            if key not in counts:
+                counts[key] = _count(write, parameters, sizes, most)
+            count = counts[key]
+            if count is None or count > most:
                 return False
-            most -= len(iterations)
+            most -= count
         return True
 
     def last(
@@ -313,6 +322,26 @@ def _addresses(
     return zip(map(tuple, iterations.tolist()), addresses.tolist(), strict=True)
 
 
+def _count(write: Write, parameters: tuple[Expr, ...], sizes: tuple[int, ...], most: int) -> int | None:
+    """How many iterations a write has at concrete sizes; None where more than so many are tried."""
+    terms = (write.guard, *(e for _, e in write.loops))
+    if not set(parameters).issuperset(variables_of(*terms)):
+        iterations = _iterations(write, parameters, sizes, most)
+        return None if iterations is None else len(iterations)
+    happens, *extents = _at_sizes(parameters, terms)(*sizes)
+    count = int(happens)
+    for extent in extents:
+        count *= extent
+        if count > most:
+            return None
+    return count
+
+
+@lru_cache(maxsize=1000)
+def _at_sizes(parameters: tuple[Expr, ...], terms: tuple[Expr, ...]) -> Callable[..., Any]:
+    return compile_terms(parameters, terms)
+
+
 def _iterations(write: Write, parameters: tuple[Expr, ...], sizes: tuple[int, ...], most: int) -> Words | None:
     """Every iteration in which a write happens at concrete sizes, in order; None where too many are tried.
 
@@ -349,95 +378,11 @@ def _values(known: tuple[Expr, ...], term: Expr, sizes: tuple[int, ...], iterati
 
 @lru_cache(maxsize=1000)
 def _compiled(known: tuple[Expr, ...], term: Expr) -> tuple[Callable[..., Any], bool]:
-    """A term as a function, and whether it is one on arrays: these have words of less than 63 bits."""
-    on_arrays = all(n.width < 63 for n in postorder([term]) if isinstance(n.sort, BvSort))
+    """A term as a function, and whether it is one on arrays."""
+    on_arrays = _on_arrays(term)
     return compile_terms(known, [term], vector=on_arrays), on_arrays
 
 
-def candidates(
-    samples: Samples, ranges: Loops, hints: Sequence[Expr], write: Write | None = None
-) -> dict[tuple[int, ...], Expr]:
-    """Terms over coordinates and counters by their values at the samples; the simplest term for each value.
-
-    ``ranges`` are the coordinates and counters with their extents; ``hints`` are terms whose parts are tried, too, and
-    ``write`` is one by whose extents, and by what it divides by, numbers are taken apart.
-    """
-    atoms = [resize(c, 32) for c, _ in ranges]
-    extents = [resize(e, 32) for _, e in ranges]
-    terms: list[Expr] = [*atoms, *(const(k, 32) for k in range(_FEW))]
-    terms += [a - 1 for a in (*atoms, *extents)]
-    # loops that begin at a size or at a literal
-    terms += [a - begin for a in atoms for begin in (*(resize(p, 32) for p in samples.parameters), *range(2, _FEW))]
-    for hint in hints:
-        for node in postorder([hint]):
-            if isinstance(node.sort, BvSort) and node.args and node.width <= 32 and node.op not in ("load", "apply"):
-                terms.append(resize(node, 32))
-    literals = {e.value for e in extents if e.is_const and e.value > 1} | {2, 16}
-    if write is not None:
-        literals |= _literals([e for _, e in write.loops])
-        known = {p.name for p in samples.parameters}
-        limits = [resize(e, 32) - 1 for _, e in write.loops if set(free_variables(e)) <= known]
-        sizes = [resize(p, 32) for p in samples.parameters]
-        ends = [*atoms, *(a - 1 for a in atoms), *(e - 1 for e in (*extents, *sizes)), *limits]
-        terms += [*limits, *(resize(h, 32) - 1 for h in hints if isinstance(h.sort, BvSort) and h.width <= 32)]
-        for size in _divisors(write, samples):
-            terms += [t for a in ends for t in (a // size, a % size)]
-            terms += [a * size + b for a in atoms for b in ends if a is not b]
-    for k in sorted(literals):
-        for atom in list(atoms):
-            terms += [atom // const(k, 32), atom % const(k, 32), atom * k]
-    terms += [a * k + r for a in atoms for k in range(2, _FEW + 1) for r in range(k)]
-    pairs = [(a * e + b, f) for a in atoms for b, e, f in zip(atoms, extents, extents, strict=True) if a is not b]
-    terms += [p for p, _ in pairs]
-    terms += [p * e + c for p, _ in pairs for c, e in zip(atoms, extents, strict=True)]
-    terms += [a + 1 for a in atoms]  # a peeled loop, which begins at 1
-    terms += [a - b for a in atoms for b in atoms if a is not b]  # a loop that begins at a counter
-    if write is not None:  # a loop from the last to the first
-        terms += [last - a for last in limits for a in atoms]
-    terms = list(dict.fromkeys(terms))[:MOST_CANDIDATES]
-    table: dict[tuple[int, ...], Expr] = {}
-    for term, values in zip(terms, zip(*samples.evaluate(terms), strict=True), strict=True):
-        table.setdefault(tuple(values), term)
-    return table
-
-
-def digits(samples: Samples, address: Expr, write: Write) -> dict[tuple[int, ...], Expr]:
-    """The digits of an address where a write's inner loops have literal extents, by their values at the samples.
-
-    They are what its counters must be if the write goes through words in order, and others address them in other
-    units.
-    """
-    terms: list[Expr] = []
-    rest = address
-    for _, extent in reversed(write.loops):
-        if not extent.is_const or extent.value < 2:
-            break
-        rest, digit = _divided(rest, extent.value)
-        terms += [digit, rest]
-    return {tuple(v): t for t, v in zip(terms, zip(*samples.evaluate(terms), strict=True), strict=True)}
-
-
-def _divided(number: Expr, by: int) -> tuple[Expr, Expr]:
-    """Quotient and remainder (32 bits); lower parts of a concatenation stay as they are."""
-    if number.op == "concat" and by & (by - 1) == 0 and 1 << number.args[-1].width <= by:
-        low = number.args[-1]
-        high, digit = _divided(concat(*number.args[:-1]), by >> low.width)
-        return high, (digit << low.width) + resize(low, 32)
-    wide = resize(number, 32)
-    return (wide // const(by, 32), wide % const(by, 32)) if by > 1 else (wide, const(0, 32))
-
-
-def _literals(extents: Sequence[Expr]) -> set[int]:
-    """The literals in some extents, by which blocks of iterations are as long."""
-    nodes = postorder(extents)
-    shifts = (1 << n.args[1].value for n in nodes if n.op in ("bvshl", "bvlshr") and n.args[1].is_const)
-    found = {*(n.value for n in nodes if n.is_const and isinstance(n.sort, BvSort)), *shifts}
-    return {v for v in found if 1 < v <= _LARGEST_BLOCK}
-
-
-def _divisors(write: Write, samples: Samples) -> list[Expr]:
-    """The sizes that a write divides by."""
-    known = {p.name for p in samples.parameters}
-    terms = postorder([write.address, write.guard, *(e for _, e in write.loops)])
-    divisors = [n.args[1] for n in terms if n.op in ("bvudiv", "bvurem") and set(free_variables(n.args[1])) <= known]
-    return list(dict.fromkeys(resize(d, 32) for d in divisors if not d.is_const))
+def _on_arrays(*terms: Expr) -> bool:
+    """Whether terms are functions on arrays: their words have less than 63 bits."""
+    return all(n.width < 63 for n in postorder(terms) if isinstance(n.sort, BvSort))

@@ -18,7 +18,8 @@ from ila_lang.mapping import TensorMapping
 from smt_encodings.runs import Point, Points
 from smt_encodings.sizes import literals_of, points_of
 
-from .samples import MOST_CANDIDATES, Sampler
+from .candidates import MOST_CANDIDATES
+from .samples import Sampler
 
 Sizes: TypeAlias = tuple[int, ...]
 """Values of a mapping's parameters, in order."""

@@ -165,6 +165,37 @@ def test_triangular_sums_in_memory(name: str) -> None:
         assert status(flow(mapping(MEMORY[name], partial(ir, CAUSAL)))) is Status.PROVED
 
 
+@pytest.mark.parametrize(("inside", "expected"), [(True, Status.PROVED), (False, Status.UNKNOWN)])
+def test_each_of_three_loops_goes_on_from_its_own_register(inside: bool, expected: Status) -> None:
+    def in_memory(k: Kernel, s: States) -> None:
+        n, m = s["n"], s["m"]
+        with k.loop("iz", n) as i, k.loop("jz", m) as j:
+            k.store(s["dst"], i * m + j, const(7, 8))
+        rows, columns = k.loop("i", n), k.loop("j", m)
+        with rows as i, columns as j, k.loop("b", m) as b, k.loop("c", b + 1) as c, k.loop("x", c + 1) as x:
+            old = k.load("old", s["dst"], i * m + j)
+            k.store(s["dst"], i * m + j, step(old, k.load("word", s["src"], i * m + x)))
+
+    def in_registers(k: Kernel, s: States) -> None:
+        """A block begins with what is there before it, or before the blocks around it."""
+        n, m = s["n"], s["m"]
+        with k.loop("i", n) as i, k.loop("j", m) as j:
+            outer = k.let("outer", const(7, 8))
+            with k.loop("b", m) as b:
+                middle = k.let("middle", outer)
+                with k.loop("c", b + 1) as c:
+                    inner = k.let("inner", middle if inside else outer)
+                    with k.loop("x", c + 1) as x:
+                        k.assign(inner, step(inner, k.load("word", s["src"], i * m + x)))
+                    k.assign(middle, inner)
+                k.assign(outer, middle)
+            k.store(s["dst"], i * m + j, outer)
+
+    claim = flow(mapping(in_memory, in_registers))
+    assert differs(claim, {"n": 2, "m": 3}) is not inside
+    assert status(claim, second=False) is expected
+
+
 WRONG_MEMORY: dict[str, Body] = {
     "it begins with what was there": partial(in_memory, "ixj", begin=None),
     "a row less": partial(in_memory, "ixj", many=lambda i, n: i),

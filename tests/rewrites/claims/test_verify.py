@@ -21,10 +21,11 @@ from tests.chc.mapping.toy import M, N, mapping
 
 
 def test_the_sizes_of_a_solvers_model_are_run() -> None:
-    """The rows go to a register of 7 bits, which no small shape shows."""
+    """At one number of rows the device has one less: no small shape shows it, and no sampled one."""
 
     def program(p: Kernel, _: Mapping[str, Expr]) -> None:
-        p.command("go", run=true, op=const(0, 4), n_in=N[6:0].zext(32), m_in=M.zext(32))
+        rows = ite(N + N + N == 273, N - 1, N)
+        p.command("go", run=true, op=const(0, 4), n_in=rows.zext(32), m_in=M.zext(32))
 
     claim = mapping(program=program)
     alone = prove(claim)
@@ -34,10 +35,10 @@ def test_the_sizes_of_a_solvers_model_are_run() -> None:
     verdict = verify(claim, "chc")
     found = counterexample_of(verdict)
     assert verdict.status is Status.REFUTED and verdict.details["unproved"] == alone.reason
-    assert found is not None and found.sizes["n"] >= 128 and replays(claim, found)
+    assert found is not None and found.sizes["n"] == 91 and replays(claim, found)
 
 
-def test_sizes_of_the_whole_domain_are_run_where_the_solver_has_no_model() -> None:
+def test_sizes_of_the_whole_domain_are_run_before_a_proof_is_tried() -> None:
     """Both sides sum up a row; the device counts with 7 bits, and small shapes have up to 64 columns."""
 
     def sums(bits: int) -> Callable[[Kernel, Mapping[str, Expr]], None]:
@@ -54,10 +55,7 @@ def test_sizes_of_the_whole_domain_are_run_where_the_solver_has_no_model() -> No
     verdict = verify(claim, "chc")
     found = counterexample_of(verdict)
     assert verdict.status is Status.REFUTED and found is not None and found.sizes["m"] >= 128
-    assert verdict.details["unproved"] == (
-        "the loops of toy toy_kernel, fold 1 and of toyir toyir_kernel do not correspond: they run m mod 128 times and "
-        "m times; in any order, the output, sum 1 of the device is not found to be that of the IR, in any order"
-    )
+    assert not verdict.obligations and replays(claim, found)
 
 
 def test_a_false_lemma_is_told_with_its_operands() -> None:
