@@ -15,9 +15,9 @@ from ir_semantics.elements.binders import outside_binders
 from ir_semantics.elements.operators import atom, both, equal, minus, of_polynomial, polynomial
 from ir_semantics.elements.terms import Symbol, Term, integer_value, number, variable_of
 from ir_semantics.scalars.formats import INTEGERS
-from ir_semantics.tensors.index import Index, divisors
+from ir_semantics.tensors.index import Atom, Index, divisors
 
-from .solve import solved
+from .solve import replaced, solved
 
 COMMUTATIVE = frozenset(
     ("add", "mul", "maximum", "minimum", "maxnum", "minnum", "bit_and", "bit_or", "bit_xor", "same")
@@ -66,6 +66,9 @@ def _ways(one: Family, other: Family) -> Iterator[tuple[Term, ...]]:
     reads = [[t for t in outside_binders(f.summand) if t.op == "read"] for f in (one, other)]
     if reads[0] and [r.payload for r in reads[0]] == [r.payload for r in reads[1]]:
         yield tuple(minus(x, y) for a, b in zip(*reads, strict=True) for x, y in zip(a.args, b.args, strict=True))
+    alike = [(v, w) for v, e in one.ranges for w, f in other.ranges if e is f]
+    if alike and len({v for v, _ in alike}) == len({w for _, w in alike}) == len(alike):
+        yield tuple(minus(v, w) for v, w in alike)  # what else a summand has follows from conditions
 
 
 def _alike(a: Term, b: Term, own: frozenset[Symbol]) -> Iterator[tuple[Term, ...]]:
@@ -103,8 +106,11 @@ def _piece(one: Family, other: Family, equations: Sequence[Index]) -> Piece | No
 def _map(one: Family, other: Family, equations: Sequence[Index]) -> tuple[Term, ...] | None:
     """The variables of the other family as terms in those of the first one."""
     names = {f: {_name(v): polynomial(e) for v, e in f.ranges} for f in (one, other)}
-    values = solved(equations, names[other], names[one])
-    unused = [v for v in one.variables if not any(_name(v) in e.variables for e in equations)]
+    determined: dict[Atom, Index] = dict(solved(_equalities(one.condition), names[one], {}).items())
+    within = [replaced(e, determined) for e in equations]
+    values = solved([*within, *_equalities(other.condition)], names[other], names[one])
+    used = {n for e in equations for n in e.variables} | determined.keys()
+    unused = [v for v in one.variables if _name(v) not in used]
     left = [n for n in names[other] if n not in values]
     if len(left) != len(unused):
         unused = []
@@ -112,6 +118,14 @@ def _map(one: Family, other: Family, equations: Sequence[Index]) -> tuple[Term, 
     terms = tuple(of_polynomial(values[n]) if n in values else number(0) for n in names[other])
     foreign = frozenset(map(variable_of, other.variables))
     return None if any(not foreign.isdisjoint(t.symbols) for t in terms) else terms
+
+
+def _equalities(condition: Term) -> list[Index]:
+    """What is 0 where a condition holds."""
+    if condition.op == "and":
+        return [e for part in condition.args for e in _equalities(part)]
+    is_equality = condition.op == "eq" and condition.args[0].kind == INTEGERS
+    return [polynomial(minus(*condition.args))] if is_equality else []
 
 
 def _name(variable: Term) -> str:

@@ -24,7 +24,7 @@ def solved(equations: Sequence[Index], unknowns: Mapping[str, Index], knowns: Ma
     ``unknowns`` and ``knowns`` give the extents of variables: each is from 0 to its extent - 1.
     """
     extents = {**knowns, **unknowns}
-    left = [_narrowed(e, extents) for e in equations]
+    left = [_divided(_narrowed(e, extents), extents) for e in equations]
     values: dict[str, Index] = {}
     for _ in range(MOST_STEPS):
         names = {n for n in unknowns if n not in values}
@@ -35,9 +35,9 @@ def solved(equations: Sequence[Index], unknowns: Mapping[str, Index], knowns: Ma
             break
         for atom, value in new.items():
             if isinstance(atom, str):
-                values = {n: _replaced(v, atom, value) for n, v in values.items()}
+                values = {n: replaced(v, {atom: value}) for n, v in values.items()}
                 values[atom] = value
-            left = [_narrowed(_replaced(e, atom, value), extents) for e in left]
+            left = [_divided(_narrowed(replaced(e, {atom: value}), extents), extents) for e in left]
     return values
 
 
@@ -138,13 +138,27 @@ def _is_multiple(weight: Index, scale: Index) -> bool:
     return factor is not None and factor > 1 and scale * factor == weight
 
 
-def _replaced(value: Index, atom: Atom, by: Index) -> Index:
-    return value.rebuild(lambda a: by if a == atom else index_of(a) if isinstance(a, str) else None)
+def replaced(value: Index, by: Mapping[Atom, Index]) -> Index:
+    """The value with others for some of its atoms."""
+    return value.rebuild(lambda a: by[a] if a in by else index_of(a) if isinstance(a, str) else None)
 
 
 def _narrowed(value: Index, extents: Mapping[str, Index]) -> Index:
     """The value with quotients left out that are 0, as their dividends are too small."""
     return value.rebuild(lambda a: _zero(a, extents) if isinstance(a, Quotient) else index_of(a))
+
+
+def _divided(value: Index, extents: Mapping[str, Index]) -> Index:
+    """The value without what is a factor of all its terms, such as a size, and is likely not 0."""
+    first, *others = [m for m, _ in value.terms] or [()]
+    common = next((a for a in first if a not in extents and all(a in m for m in others)), None)
+    if common is None:
+        return value
+    terms: dict[tuple[Atom, ...], int] = {}
+    for monomial, coefficient in value.terms:
+        place = monomial.index(common)
+        terms[(*monomial[:place], *monomial[place + 1 :])] = coefficient
+    return _divided(Index(terms), extents)
 
 
 def _zero(quotient: Quotient, extents: Mapping[str, Index]) -> Index | None:

@@ -20,6 +20,7 @@ from .arithmetic.ranges import apart_steps, quick, range_steps
 from .arithmetic.steps import Step
 from .horn.invariants import Inferred
 from .horn.systems import Levels
+from .operators import Operators
 
 _FITS = "exact results fit their bit widths, and branches are decided, so integer arithmetic is exact here"
 
@@ -32,6 +33,7 @@ class Proof:
     discharger: Discharger
     horn_timeout: float
     given: Mapping[str, Sequence[str]] | None
+    operators: Operators = field(init=False)
     base: IntegerEncoding = field(init=False)
     """The size domain, and that there is an output cell: what is only about values of the output."""
     domain: IntegerEncoding = field(init=False)
@@ -52,6 +54,7 @@ class Proof:
     fits_numbers: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.operators = Operators(self.discharger, self.mapping.sums)
         self.base = self.domain = IntegerEncoding(self._decide, "size")
 
     def _decide(self, hypotheses: list[FNode], goal: FNode) -> bool:

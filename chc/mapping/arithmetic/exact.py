@@ -10,14 +10,14 @@ from ila_lang import Expr, all_of, const, resize
 
 def less(left: Expr, right: Expr) -> Expr:
     """``left < right``; below a minimum is below both."""
-    both = _minimum_of(right)
+    both = minimum_of(right)
     if both:
         return all_of([less(left, part) for part in both])
     width = max(left.width, right.width)
     return resize(left, width) < resize(right, width)
 
 
-def _minimum_of(term: Expr) -> tuple[Expr, ...]:
+def minimum_of(term: Expr) -> tuple[Expr, ...]:
     """The operands of a term that is the smaller one of two; none for other terms."""
     while term.op == "zext":
         term = term.args[0]

@@ -97,11 +97,11 @@ class ReachingDefinitions:
         return definition
 
     def not_killed(
-        self, context: Context, name: str, write: Write, reader: Reader, point: Point, since: Definition
+        self, context: Context, name: str, writes: Sequence[Write], reader: Reader, point: Point, since: Definition
     ) -> None:
-        """Proves that no other write than ``write`` writes a cell after an instance and before a point."""
-        for other in self.schedule.writes_to(write.memory):
-            if other is not write:
+        """Proves that no other write than some writes a cell after an instance and before a point."""
+        for other in self.schedule.writes_to(writes[0].memory):
+            if not any(other is w for w in writes):
                 self._not_killed(context, name, other, reader, point, since)
 
     def numbered(self) -> int:

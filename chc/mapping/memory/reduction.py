@@ -92,7 +92,7 @@ def reduction(side: ReachingDefinitions, context: Context, definition: Definitio
     begin = _begin(context, definition, counters, chains)
     name = f"{write.label} {side.schedule.writes.index(write)}, {side.numbered()}"
     loops = tuple(loop for loop in write.loops if loop[0] in counters)
-    ragged = len(loops) > 1 and (depends(loops) is not None or clash(write, counters) is not None)
+    ragged = len(loops) > 1 and (_depends(loops) is not None or clash(write, counters) is not None)
     numbered = _numbered(context, definition, loops, chains) if ragged else None
     some = numbered is not None or (len(loops) == 1 and (begin is not None or clash(write, counters) is not None))
     require_independent(write, counters, exist=some, among=True)
@@ -108,12 +108,12 @@ def reduction(side: ReachingDefinitions, context: Context, definition: Definitio
     instance = side.layout.instance(write)
     reader = Reader(write.address, instance, first.at)
     _alone(context, side, name, definition, first, counters)
-    side.not_killed(context, name, write, reader, definition.point, first)
+    side.not_killed(context, name, [write], reader, definition.point, first)
     begins = update.begins
     if begins is not None:
         _goes_on(context, side, name, first, numbered or loops, update.adds)
         begins = begins if begins_anew(context, side, name, first, update.adds) else None
-    if numbered is None and depends(loops) is not None:
+    if numbered is None and _depends(loops) is not None:
         exists, meaning = first.exists(), "loops that depend on each other have a first iteration"
         context.theorem(f"{side.prefix}: accumulation", f"{name}: first", exists, meaning)
     over = loops if numbered is None else numbered.loops
@@ -283,7 +283,7 @@ def clash(write: Write, counters: set[Expr], *, exist: bool = False, among: bool
     return next((c for c in write.counters if c in counters and c in used), None)
 
 
-def depends(loops: Loops) -> int | None:
+def _depends(loops: Loops) -> int | None:
     """The last one of some loops whose extent depends on the counter of another; None where all are a rectangle."""
     counters = {c for c, _ in loops}
     dependent = (n for n, (_, e) in enumerate(loops) if counters & set(free_variables(e).values()))
@@ -361,7 +361,7 @@ def fold_of(
 
 def rectangular(schedule: Schedule, fold: Fold) -> Fold:
     """A fold of which no loop depends on another: those from the first dependent one on are folds of each step."""
-    while (first := depends(fold.loops)) is not None:
+    while (first := _depends(fold.loops)) is not None:
         fold = schedule.nested(fold, first)
     return fold
 

@@ -6,117 +6,154 @@ their iterations, in their order, from what it held before them: the register is
 cell, and kept elsewhere.  No iteration needs to be named.  By induction over the iterations this is so if nothing else
 writes the cell from just before the loops to the point where it is read, which is an obligation.
 
-It is taken where the update applies an operator whose order may be free: the fold is compared in any order.
+Several writes in the loops, such as one for each tap, are as many folds, one after the other: the order in which they
+add is another one, which makes no difference where the operator is associative and commutative, and each adds what does
+not depend on the cell.
+
+It is taken where updates apply an operator whose order may be free: folds are compared in any order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from chc.mapping.arithmetic.exact import equal
+from chc.mapping.operators import Operator
 from chc.mapping.program.writes import Fold, Write
 from chc.mapping.sampling.samples import Point, interleaved, shared_loops
-from ila_lang import Expr, Function, const, free_variables, ite, resize, true
+from ila_lang import Expr, const, free_variables, ite, resize, true
 from smt_encodings.environment import fresh, plain
 
 from .contexts import Context
 from .layout import Definition, Iteration, Reader
 from .reaching_definitions import ReachingDefinitions
-from .reduction import Update, depends, update_of
+from .reduction import Update, rectangular, update_of
 
-_OPERATORS = ("bvadd", "bvor", "bvxor", "bvand")
+
+@dataclass(frozen=True)
+class _Member:
+    """A write that always combines its cell by an operator with what does not depend on it."""
+
+    write: Write
+    update: Update
+    operator: Operator
 
 
 @dataclass(frozen=True)
 class ScatterAdd:
-    """A write of which scattered iterations add to a cell before a point, as samples tell."""
+    """Writes in one loop nest of which scattered iterations add to a cell before a point, as samples tell."""
 
-    write: Write
-    update: Update
+    members: tuple[_Member, ...]
     reader: Reader
     point: Point
 
     @property
-    def level(self) -> int:
-        """How many loops are around both the write and the point; the others have ended there."""
-        return shared_loops(self.write, self.point)
-
-    @property
     def start(self) -> Point:
-        """Just before the loops of the write."""
-        return Point(self.write.place[: self.level + 1], self.point.counters[: self.level])
+        """Just before the loops of the writes that are not around the point, which have ended there."""
+        return _start(self.members[0].write, self.point)
 
-    @property
-    def at(self) -> Iteration:
-        """The counters of the loops around; those of the write's own loops are the fold's."""
-        own = dict.fromkeys(self.write.counters, const(0, 32))
-        return own | {c: resize(t, 32) for c, t in zip(self.write.counters, self.start.counters, strict=False)}
+    def folds(self, side: ReachingDefinitions, context: Context) -> list[tuple[Fold, Iteration]]:
+        """The folds that the cell is, one after the other, begun with what it held at the start; what this needs.
 
-    def fold(self, side: ReachingDefinitions, context: Context) -> Fold:
-        """The fold that the cell is, begun with what it held at the start; that nothing else writes it is proved."""
-        write, level, register = self.write, self.level, self.update.register
+        Each with the counters of the loops around.
+        """
+        start, first = self.start, self.members[0].write
+        level = len(start.counters)
         # where there is a statement before the loops, the place before them is its
-        beginning = (*write.place[:level], write.place[level] - 1)
-        around = Write(write.label, write.loops[:level], beginning, write.memory, write.address, write.value)
-        name = f"{write.label} {side.schedule.writes.index(write)}, {side.numbered()}"
-        side.not_killed(context, name, write, self.reader, self.point, Definition(around, self.at))
+        beginning = (*start.place[:level], start.place[level] - 1)
+        around = Write(first.label, first.loops[:level], beginning, first.memory, first.address, first.value)
+        since = Definition(around, {c: resize(t, 32) for c, t in zip(around.counters, start.counters, strict=True)})
+        name = f"{first.label} {side.schedule.writes.index(first)}, {side.numbered()}"
+        side.not_killed(context, name, [m.write for m in self.members], self.reader, self.point, since)
+        if len(self.members) > 1:
+            context.proof.operators.require_free(self.members[0].operator)
+        return [(self._fold(side, member, level), self._at(member.write)) for member in self.members]
+
+    def _at(self, write: Write) -> Iteration:
+        """The counters of the loops around; those of a write's own loops are its fold's."""
+        around = zip(write.counters, self.start.counters, strict=False)
+        return dict.fromkeys(write.counters, const(0, 32)) | {c: resize(t, 32) for c, t in around}
+
+    def _fold(self, side: ReachingDefinitions, member: _Member, level: int) -> Fold:
+        write, register = member.write, member.update.register
         hits = write.guard & equal(write.address, self.reader.cell())
-        step = ite(hits, self.update.value, register)
+        step = ite(hits, member.update.value, register)
         results = (fresh(f"{plain(register.name)}.scattered", register.sort),)
         initial = write.memory.load(write.address)
-        return Fold(write, write.loops[level:], (register,), (initial,), (step,), results)
+        return rectangular(side.schedule, Fold(write, write.loops[level:], (register,), (initial,), (step,), results))
 
 
 def scatter_add(
     side: ReachingDefinitions, context: Context, memory: Expr, reader: Reader, point: Point
 ) -> ScatterAdd | None:
     """What scattered iterations add to a cell before a point; None where they are not found to do so."""
-    for write, update in _adding(side, memory):
-        added = ScatterAdd(write, update, reader, point)
-        ended = added.level < len(write.loops) and write.place[added.level] < point.place[added.level]
-        if ended and depends(write.loops[added.level :]) is None and _scattered(side, context, added):
-            return added
+    nests: dict[Point, list[_Member]] = {}
+    for member in _members(side, memory):
+        level = shared_loops(member.write, point)
+        if level < len(member.write.loops) and member.write.place[level] < point.place[level]:
+            nests.setdefault(_start(member.write, point), []).append(member)
+    for start, members in nests.items():
+        hit = _hitting(side, context, (members, start), reader, point)
+        if hit and all(m.operator is hit[0].operator for m in hit):
+            return ScatterAdd(tuple(hit), reader, point)
     return None
 
 
-def _adding(side: ReachingDefinitions, memory: Expr) -> Iterator[tuple[Write, Update]]:
-    """Writes that always add to their cell, by nothing of the same memory, at an address that some counters move."""
-    declared = {r.operator for r in side.layout.proof.mapping.sums}
+def _start(write: Write, point: Point) -> Point:
+    level = shared_loops(write, point)
+    return Point(write.place[: level + 1], point.counters[:level])
+
+
+def _members(side: ReachingDefinitions, memory: Expr) -> Iterator[_Member]:
+    """Writes that always add to their cell, by nothing of the same memory, at an address that counters move."""
     for write in side.schedule.writes_to(memory):
         moved = set(free_variables(write.address).values()) & set(write.counters)
-        update = update_of(side.schedule, write) if len(moved) > 1 else None
-        if update is None or update.adds is not true:
+        update = update_of(side.schedule, write) if moved else None
+        if update is None or update.sum is not None or update.adds is not true:
             continue
-        whole = update.value
-        free = whole.op in _OPERATORS or (whole.func is not None and (whole.func in declared or _applies(whole.func)))
-        if free and update.sum is None and memory not in side.schedule.sources(whole):
-            yield write, update
+        operator = side.layout.proof.operators.applied(update.value)
+        if operator is None or side.schedule.mentions(update.value, {memory}):
+            continue
+        difference = update.value.op == "bvsub"
+        parts = list(operator.operands(update.value.args[0] if difference else update.value))
+        parts += update.value.args[1:] if difference else ()
+        own = [k for k, p in enumerate(parts) if side.schedule.mentions(p, {update.register})]
+        if len(own) == 1 and parts[own[0]] is update.register and not (difference and own[0] == len(parts) - 1):
+            yield _Member(write, update, operator)
 
 
-def _applies(function: Function) -> bool:
-    """Whether a function applies one of the operators to its operands, and does nothing else."""
-    body = function.body
-    return body is not None and body.op in _OPERATORS and set(body.args) == set(function.params)
+def _hitting(
+    side: ReachingDefinitions,
+    context: Context,
+    nest: tuple[list[_Member], Point],
+    reader: Reader,
+    point: Point,
+) -> list[_Member]:
+    """Those of the writes of a nest that samples show to hit the cell in iterations that are scattered.
 
-
-def _scattered(side: ReachingDefinitions, context: Context, added: ScatterAdd) -> bool:
-    """Whether samples show that the write alone writes the cell in its loops, in several iterations.
-
-    These must differ in counters that the address depends on.
+    None where they show other writes, or no iterations with other values of counters that the address depends on.
     """
-    write, start = added.write, added.start
-    number, used = side.schedule.writes.index(write), set(free_variables(write.address).values())
-    places = [k for k, c in enumerate(write.counters) if c in used]
-    histories = side.sampler.histories(context.samples, write.memory, added.reader.cell(), added.point)
-    several = False
+    members, start = nest
+    numbers = {side.schedule.writes.index(m.write): m for m in members}
+    histories = side.sampler.histories(context.samples, members[0].write.memory, reader.cell(), point)
+    hit: set[int] = set()
+    scattered = False
     for history, around in zip(histories, context.samples.evaluate(start.counters), strict=True):
-        beginning, hits = interleaved(start.place, tuple(around)), list[tuple[int, ...]]()
+        beginning, hits = interleaved(start.place, tuple(around)), list[Mapping[Expr, int]]()
         for other, iteration in history:
             if interleaved(side.schedule.writes[other].place, iteration) < beginning:
                 break
-            if other != number:
-                return False
-            hits.append(iteration)
-        several |= len({tuple(i[k] for k in places) for i in hits}) > 1
-    return several
+            if other not in numbers:
+                return []
+            hit.add(other)
+            hits.append(_moved(numbers[other].write, iteration))
+        scattered = scattered or any(a.get(c, v) != v for a, b in itertools.pairwise(hits) for c, v in b.items())
+    return [m for n, m in numbers.items() if n in hit] if scattered else []
+
+
+def _moved(write: Write, iteration: tuple[int, ...]) -> Mapping[Expr, int]:
+    """The counters that the address of a write depends on, in an iteration."""
+    used = set(free_variables(write.address).values())
+    return {c: value for c, value in zip(write.counters, iteration, strict=True) if c in used}

@@ -100,8 +100,10 @@ class Values:
 
     def _added(self, context: Context, memory: Expr, reader: Reader, added: ScatterAdd) -> Expr:
         """What scattered iterations add to what a cell held before their loops."""
-        fold, initial = added.fold(self.definitions, context), self.before(context, memory, reader, added.start)
-        return self._use(FoldUse(fold, added.at, (), {}, (initial,), self._symbols(context, fold), context))
+        folds, value = added.folds(self.definitions, context), self.before(context, memory, reader, added.start)
+        for fold, at in folds:
+            value = self._use(FoldUse(fold, at, (), {}, (value,), self._symbols(context, fold), context))
+        return value
 
     def idle(self, memory: Expr) -> Expr | None:
         """What all words of a memory hold before the program; None where that is not known."""

@@ -14,9 +14,11 @@ from functools import reduce
 
 from chc.bijections.matching import matched
 from chc.bijections.theorem import Goal
+from chc.mapping.arithmetic.exact import less, minimum_of
 from chc.mapping.memory.cases import MOST_CASES, Split, in_cases
 from chc.mapping.memory.contexts import Context
 from chc.mapping.memory.values import Values
+from chc.mapping.operators import Operator
 from chc.mapping.proof import Proof
 from ila_lang import Expr, all_of, any_of, free_variables, postorder, resize, substitute, true
 from ir_semantics.elements.bags import Family
@@ -25,9 +27,10 @@ from ir_semantics.scalars.formats import INTEGERS, Format
 from smt_encodings.claims import Unsupported
 from smt_encodings.environment import fresh
 
+from .digits import by_digits
 from .padding import unchanged
 from .subscripts import Subscripts
-from .summands import Opened, Operator, Summands
+from .summands import Opened, Summands
 
 FEW = 8
 """Iterations of a loop that may be written out."""
@@ -73,10 +76,9 @@ class AnyOrder:
         for number, (a, b) in enumerate(zip(*roots, strict=True), 1):
             operator = self.opened.operator(self.device, a)
             other = self.opened.operator(self.ir, b)
-            if operator is None:
-                raise Unsupported(self.opened.unknown(self.device, a, "the device"))
-            if other is None:
-                raise Unsupported(self.opened.unknown(self.ir, b, "the IR"))
+            if operator is None or other is None:
+                side = "the device" if operator is None else "the IR"
+                raise Unsupported(f"{side} folds by no operator that may be applied in any order")
             if operator is not other or a.sort != b.sort:
                 one, two = (f"{o.reduction.operator.name} to {r.sort}" for o, r in ((operator, a), (other, b)))
                 raise Unsupported(f"the device folds by {one}, and the IR by {two}")
@@ -99,7 +101,7 @@ class AnyOrder:
             [o for o in of if any(n in side.folds for n in postorder([o]))]
             for side, of in zip(sides, parts, strict=True)
         ]
-        self.opened.require_free(operator)
+        self.proof.operators.require_free(operator)
         for one, other in dict.fromkeys(((tuple(folds[0]), tuple(folds[1])), (tuple(parts[0]), tuple(parts[1])))):
             if self._equal(context, name, operator, (one, other)):
                 rest = [[o for o in of if o not in set(kept)] for of, kept in zip(parts, (one, other), strict=True)]
@@ -216,10 +218,13 @@ class _Matching:
     def _family(self, summands: Summands, case: _Case) -> Family:
         """The summands in a case as a family, whose subscripts are those of what it reads."""
         context = summands.context
-        ranges = []
+        ranges, within_limits = [], list[Expr]()
         for counter, extent in summands.loops:
-            limit = self.subscripts.term(context, context.encoding.term(extent))
-            ranges.append((self.subscripts.variable(context, counter), limit))
+            parts = minimum_of(extent)  # one of which is the limit, and the other one is a condition
+            limit = next((p for p in parts if p.is_const), parts[0] if parts else extent)
+            within_limits += [less(counter, extent)] if parts else []
+            index = self.subscripts.term(context, context.encoding.term(limit))
+            ranges.append((self.subscripts.variable(context, counter), index))
         reads: dict[tuple[str, Term], Term] = {}
         for variable in free_variables(case.value).values():
             source = summands.side.sources.get(variable)
@@ -229,12 +234,25 @@ class _Matching:
                 reads[tensor.name, at] = read(tensor, [at])
         ordered = [term for (name, _), term in sorted(reads.items(), key=lambda item: item[0][0])]
         kind = Format("integer", (case.value.width, "unsigned", "wrap"))
-        condition = self.subscripts.truth(context, case.condition)
+        condition, within = self._condition(summands, case, all_of([*within_limits, case.condition]))
         family = Family(tuple(ranges), condition, function("summand", kind, *ordered))
         self._families.append(family)
         self._summands[id(family)] = summands
-        self._contexts[family.variables, family.domain] = case.context
+        self._contexts[family.variables, family.domain] = within
         return family
+
+    def _condition(self, summands: Summands, case: _Case, condition: Expr) -> tuple[Term, Context]:
+        """A condition that holds in a case, and the context where it holds."""
+        context = summands.context
+        stated = context.encoding.term(condition)
+        context.proof.fits(context.encoding, f"{context.name}: condition")
+        counters = {context.encoding.symbol(c) for c, _ in summands.loops}
+        self._count += 1
+        digits = by_digits(case.context, f"{self.name}: digits, {self._count}", stated, counters)
+        holds = self.subscripts.truth(context, digits)
+        if digits is stated:
+            return holds, case.context
+        return holds, case.context.where(self.subscripts.condition(holds), f"{case.context.name}, by digits")
 
     # -- questions -----------------------------------------------------------------------------------------
 

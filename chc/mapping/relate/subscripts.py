@@ -87,12 +87,10 @@ class Subscripts:
                 return operator(self._term(encoding, value), by)
         raise Unsupported(f"an index depends on {symbol}, which is no size, coordinate or counter")
 
-    def truth(self, context: Context, condition: Expr) -> Term:
+    def truth(self, context: Context, condition: FNode) -> Term:
         """A condition of a context on sizes, coordinates and counters."""
-        term = context.encoding.term(condition)
-        context.proof.fits(context.encoding, f"{context.name}: condition")
         self.term(context, smt.Int(0))  # variables of the context
-        return self._truth(context.encoding, term)
+        return self._truth(context.encoding, condition)
 
     def _truth(self, encoding: IntegerEncoding, term: FNode) -> Term:
         if term.is_bool_constant():

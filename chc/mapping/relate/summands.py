@@ -25,51 +25,19 @@ from chc.mapping.memory.contexts import Context
 from chc.mapping.memory.folds import FoldUse
 from chc.mapping.memory.layout import narrow
 from chc.mapping.memory.values import Values
-from chc.mapping.program.writes import Loops
+from chc.mapping.operators import Operator
+from chc.mapping.program.writes import Fold, Loops
 from chc.mapping.proof import Proof
-from ila_lang import Expr, Function, Sort, compile_terms, const, free_variables, ite, postorder, resize, substitute
+from ila_lang import Expr, compile_terms, const, free_variables, ite, postorder, resize, substitute
 from ila_lang.interpreter.compile import NoBodyError
 from ila_lang.language.expr import variables_of
-from ila_lang.mapping import Reduction
 from smt_encodings.claims import Unsupported
 from smt_encodings.discharge import decide
 from smt_encodings.environment import fresh, plain
 from smt_encodings.expressions.bits import BitEncoding
-from smt_encodings.reorder import LawFails, Sums, prove_laws
-
-_UNITS = {"bvadd": 0, "bvor": 0, "bvxor": 0, "bvand": -1}
-"""Operators of the language whose order may be free, with what changes nothing; whether it is, is asked."""
 
 _MOST_CORNERS = 4096
 """Values at which the range of a summand is guessed."""
-
-
-@dataclass(frozen=True, eq=False)
-class Operator:
-    """An operator by which values are combined, with the operations of the language that apply it."""
-
-    reduction: Reduction
-    sums: Sums
-
-    @property
-    def sort(self) -> Sort:
-        """What it combines."""
-        return self.reduction.operator.result
-
-    @property
-    def adds(self) -> bool:
-        """Whether it is the addition of integers modulo a power of two."""
-        return self.reduction.operator.body is not None and self.reduction.operator.body.op == "bvadd"
-
-    @property
-    def unit(self) -> Expr | None:
-        """The constant that changes nothing."""
-        unit, operator = self.reduction.unit, self.reduction.operator
-        return None if unit is None else const(unit, operator.params[0].width)
-
-    def is_unit(self, term: Expr) -> bool:
-        """Whether a term is the constant that changes nothing."""
-        return term is self.unit
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,11 +82,11 @@ def _reached(side: Values, context: Context, path: Sequence[tuple[Expr | None, E
 
 @dataclass
 class Opened:
-    """Opens sums of both sides; proves of operators that their order is free, each once."""
+    """Opens sums of both sides."""
 
     proof: Proof
-    _operators: dict[object, Operator] = field(default_factory=dict)
-    _free: set[Operator] = field(default_factory=set)
+    _of_nothing: dict[Fold, Expr] = field(default_factory=dict)
+    """By folds, the results of those that begin with what changes nothing."""
     _count: int = 0
 
     # -- operators -----------------------------------------------------------------------------------------
@@ -129,42 +97,22 @@ class Opened:
         if node in side.folds:
             use = side.folds[node]
             node = use.fold.step[_place(use, node)]
-            while (known := self._applied(node)) is None and (_has_body(node) or node.op == "ite"):
-                arms = [a for a in node.args[1:] if a not in set(use.fold.registers)]
-                node = _unfolded(node) if _has_body(node) else next(iter(arms), node.args[0])
+            registers, folds = {*use.fold.registers}, side.definitions.schedule.folds
+            while (known := self.proof.operators.applied(node)) is None:
+                if node in folds and registers.issuperset(folds[node].initial):
+                    registers |= {*folds[node].registers}
+                    node = dict(zip(folds[node].results, folds[node].step, strict=True))[node]
+                elif _has_body(node):
+                    node = _unfolded(node)
+                elif node.op == "ite":
+                    node = next((a for a in node.args[1:] if a not in registers), node.args[0])
+                else:
+                    break
         else:
-            known = self._addition(node.sort) if self._is_sum(node) else self._applied(node)
-        return self._addition(root.sort) if known is not None and known.adds else known
-
-    def unknown(self, side: Values, root: Expr, name: str) -> str:
-        """Why :meth:`operator` finds none for a sum of the side of that name."""
-        node = _uncast(root)
-        use = side.folds.get(node)
-        if use is not None and use.fold.step[_place(use, node)] in side.definitions.schedule.folds:
-            return (
-                f"each step of {name}'s fold is itself a fold that goes on from there, and how often that runs is not "
-                "known to be the same in each step; such sums are not opened: let inner loops have one extent, and "
-                "peel off the steps that have another"
+            known = (
+                self.proof.operators.addition(node.sort) if self._is_sum(node) else self.proof.operators.applied(node)
             )
-        return f"{name} folds by no operator that may be applied in any order"
-
-    def _applied(self, node: Expr) -> Operator | None:
-        """The operator that a term applies."""
-        for reduction in self.proof.mapping.sums:
-            if node.func is reduction.operator:
-                key: object = reduction.operator
-                return self._operators.setdefault(key, Operator(reduction, Sums([reduction])))
-        op = "bvadd" if node.op == "bvsub" else node.op
-        return self._plain(op, node.sort) if op in _UNITS else None
-
-    def _plain(self, op: str, sort: Sort) -> Operator:
-        if (op, sort) not in self._operators:
-            function = Function(f"{op}_{sort}", {"a": sort, "b": sort}, sort, None)
-            a, b = function.params
-            function.body = {"bvadd": a + b, "bvor": a | b, "bvxor": a ^ b, "bvand": a & b}[op]
-            reduction = Reduction(function, _UNITS[op] % (1 << a.width))
-            self._operators[op, sort] = Operator(reduction, Sums([reduction]))
-        return self._operators[op, sort]
+        return self.proof.operators.addition(root.sort) if known is not None and known.adds else known
 
     def _is_sum(self, term: Expr) -> bool:
         """Whether a term applies a function that adds up its operands, does nothing else, and is no symbol."""
@@ -175,18 +123,6 @@ class Opened:
             and body.op == "bvadd"
             and set(body.args) == set(term.func.params)
         )
-
-    def _addition(self, sort: Sort) -> Operator:
-        return self._plain("bvadd", sort)
-
-    def require_free(self, operator: Operator) -> None:
-        """Proves that an operator is associative and commutative, and has its unit; raises Unsupported where not."""
-        if operator not in self._free:
-            try:
-                prove_laws(self.proof.discharger, [operator.reduction])
-            except LawFails as error:
-                raise Unsupported(str(error)) from error
-            self._free.add(operator)
 
     # -- sums ----------------------------------------------------------------------------------------------
 
@@ -264,16 +200,39 @@ class Opened:
         result = use.fold.results[number]
         if side.definitions.schedule.mentions(step, {r for r in use.fold.registers if r is not register}):
             return None
-        operands = self.operands(step, operator, register)
-        mine = [o for o in operands if side.definitions.schedule.mentions(o, {register})]
-        if register.sort != operator.sort or len(mine) != 1 or mine[0] is not register:
+        others = self._beside(side, step, register, operator)
+        if others is None:
             return None
         if at.path and not operator.is_unit(initial):
             return None
         inside = self._iteration(at, use)
         within = replace(whole, context=inside, loops=(*at.loops, *inside.ranges[len(at.context.ranges) :]))
         begin = [] if at.path else list(self._of(at, None, initial, operator))
-        return [*begin, *(s for o in operands if o is not register for s in self._of(within, result, o, operator))]
+        return [*begin, *(s for o in others for s in self._of(within, result, o, operator))]
+
+    def _beside(self, side: Values, step: Expr, register: Expr, operator: Operator) -> list[Expr] | None:
+        """What a step combines with its register; None where it does something else.
+
+        A step that is a whole fold which goes on from the register combines with it what that fold is of nothing.
+        """
+        schedule, operands = side.definitions.schedule, self.operands(step, operator, register)
+        others = [o for o in operands if o is not register]
+        if len(others) + 1 == len(operands):
+            own = register.sort == operator.sort and not any(schedule.mentions(o, {register}) for o in others)
+            return others if own else None
+        inner = schedule.folds.get(step)
+        if inner is None or operator.unit is None or len(inner.initial) != 1 or inner.initial[0] is not register:
+            return None
+        (within,), (inner_step,) = inner.registers, inner.step
+        if any(schedule.mentions(t, {register}) for t in (inner_step, *(e for _, e in inner.loops))):
+            return None
+        if self._beside(side, inner_step, within, operator) is None:
+            return None
+        if inner not in self._of_nothing:
+            result = fresh("of_nothing", step.sort)
+            schedule.folds[result] = replace(inner, initial=(operator.unit,), results=(result,))
+            self._of_nothing[inner] = result
+        return [self._of_nothing[inner]]
 
     def _iteration(self, at: Summands, use: FoldUse) -> Context:
         """An arbitrary iteration of a fold's loops."""
@@ -294,7 +253,7 @@ class Opened:
         self, at: Summands, whole: Summands, inner: Expr, cast: Callable[[Expr], Expr]
     ) -> list[Summands] | None:
         """The summands of a sum of another width; None where it is no sum, or may leave its width."""
-        narrower, (result, operand) = self._addition(inner.sort), whole.path[-1]
+        narrower, (result, operand) = self.proof.operators.addition(inner.sort), whole.path[-1]
         parts = list(self._of(at, result, inner, narrower))
         if len(parts) == 1 and len(parts[0].path) == len(at.path) + 1:
             return None
