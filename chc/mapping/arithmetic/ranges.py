@@ -15,12 +15,14 @@ like all others.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import gcd
 
 import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
 from pysmt.typing import INT
 
+from smt_encodings.caching import cached_with_symbols
 from smt_encodings.discharge import conjuncts
 from smt_encodings.discharge import decide as decide_within
 from smt_encodings.expressions.integers import is_linear
@@ -40,6 +42,29 @@ Decide = Callable[[list[FNode], FNode], bool]
 MOST_STEPS = 24
 
 
+@dataclass(frozen=True)
+class _Facts:
+    """What is known, and of linear facts the symbols."""
+
+    known: Sequence[FNode]
+    linear: Sequence[tuple[FNode, frozenset[FNode]]]
+
+    def about(self, symbols: set[FNode]) -> list[FNode]:
+        """What is known of symbols and of what linear facts tie them to."""
+        reached = set(symbols)
+        for _ in range(2):
+            for _, free in self.linear:
+                if len(free) <= 3 and not reached.isdisjoint(free):
+                    reached |= free
+        return [fact for fact, free in self.linear if free <= reached]
+
+
+@cached_with_symbols(200)
+def _facts(hypotheses: tuple[FNode, ...]) -> _Facts:
+    known = conjuncts(hypotheses)
+    return _Facts(known, [(f, f.get_free_variables()) for f in known if is_linear(f)])
+
+
 def quick(hypotheses: list[FNode], goal: FNode) -> bool:
     """Whether solvers see within a second that ``goal`` follows."""
     return decide_within(hypotheses, goal, 1.0)
@@ -53,8 +78,8 @@ def range_steps(
     ``sizes`` are the symbols that may be left at the end; all others are replaced by bounds.  Sums of counters that a
     linear hypothesis bounds, as a guard of blocks with an edge does, are tried where bounds of single ones do not do.
     """
-    known = conjuncts(hypotheses)
-    sums = [f for f in known if f.is_le() or f.is_lt() or f.is_not()]
+    known = _facts(tuple(hypotheses))
+    sums = [f for f in known.known if f.is_le() or f.is_lt() or f.is_not()]
     products = [f for f in sums if not is_linear(f)]
     steps = _steps(known, (smaller, larger, gap), sizes, decide, products)
     if steps is None and len(sums) > len(products):
@@ -63,7 +88,7 @@ def range_steps(
 
 
 def _steps(
-    known: list[FNode],
+    known: _Facts,
     goal_of: tuple[FNode, FNode, int],
     sizes: set[FNode],
     decide: Decide,
@@ -91,7 +116,7 @@ def _steps(
     if not left <= sizes or not conclusions:
         return None
     rest = smt.LE(smt.Int(gap), polynomial_term(difference))
-    about = [h for h in known if h.get_free_variables() <= sizes]
+    about = [h for h in known.known if h.get_free_variables() <= sizes]
     if not decide(about, rest):
         return None
     steps.append(("sizes", about, rest))
@@ -119,15 +144,14 @@ def digit_steps(
     hypotheses: Sequence[FNode], digit: FNode, radix: FNode, sizes: set[FNode], decide: Decide
 ) -> list[Step] | None:
     """Steps that prove ``0 <= digit < radix``; None where they are not found."""
-    known = conjuncts(hypotheses)
-    linear = _about(known, {*digit.get_free_variables(), *radix.get_free_variables()})
+    linear = _facts(tuple(hypotheses)).about({*digit.get_free_variables(), *radix.get_free_variables()})
     steps: list[Step] = []
     for smaller, larger, gap, name in ((smt.Int(0), digit, 0, "not negative"), (digit, radix, 1, "below the radix")):
         goal = smt.LT(smaller, larger) if gap else smt.LE(smaller, larger)
         if is_linear(goal) and decide(linear, goal):
             steps.append((name, linear, goal))
             continue
-        bounding = range_steps(known, smaller, larger, sizes, decide, gap)
+        bounding = range_steps(hypotheses, smaller, larger, sizes, decide, gap)
         if bounding is None:
             return None
         steps += [(f"{name}, {step}", premises, conclusion) for step, premises, conclusion in bounding]
@@ -195,7 +219,7 @@ def _residue_steps(left: FNode, right: FNode, difference: Polynomial) -> list[St
 
 
 def _bounded_sum(
-    known: list[FNode], difference: Polynomial, sizes: set[FNode], decide: Decide, sums: Sequence[FNode]
+    known: _Facts, difference: Polynomial, sizes: set[FNode], decide: Decide, sums: Sequence[FNode]
 ) -> tuple[FNode, FNode, Polynomial, list[FNode]] | None:
     """As :func:`_next`, for several counters: what one of ``sums`` says is not negative, times a factor."""
     for fact in sums:
@@ -214,12 +238,13 @@ def _bounded_sum(
             left = difference_of(difference, taken)
             if any(m in left for m in product_of(dict.fromkeys(inner, 1), factor)):
                 continue
-            about = _about(known, {s for a in rest for s in a.get_free_variables()})
+            about = known.about({s for a in rest for s in a.get_free_variables()})
             if decide(about, smt.LE(smt.Int(0), polynomial_term(factor))):
                 return polynomial_term(gain), polynomial_term(factor), left, [fact, *about]
     return None
 
 
+@cached_with_symbols(10_000)
 def _not_negative(fact: FNode) -> Polynomial:
     """What a comparison says is at least 0; nothing for other formulas."""
     strict, inner = fact.is_lt(), fact
@@ -232,7 +257,7 @@ def _not_negative(fact: FNode) -> Polynomial:
 
 
 def _next(
-    known: list[FNode], difference: Polynomial, sizes: set[FNode], decide: Decide
+    known: _Facts, difference: Polynomial, sizes: set[FNode], decide: Decide
 ) -> tuple[FNode, FNode, Polynomial, list[FNode]] | None:
     """A counter to replace: what its bound exceeds it by, its factor, the difference that is left, and facts used."""
     atoms = {a for m in difference for a in m if not a.get_free_variables() <= sizes}
@@ -242,7 +267,7 @@ def _next(
         with_atom = {m: c for m, c in difference.items() if atom in m}
         factor = {tuple(a for a in m if a is not atom): c for m, c in with_atom.items()}
         rest = {m: c for m, c in difference.items() if m not in with_atom}
-        about = _about(known, {atom, *(s for m in factor for a in m for s in a.get_free_variables())})
+        about = known.about({atom, *(s for m in factor for a in m for s in a.get_free_variables())})
         if all(c > 0 for c in factor.values()):
             if decide(about, smt.LE(smt.Int(0), atom)):
                 return atom, polynomial_term(factor), rest, about
@@ -250,15 +275,15 @@ def _next(
         if any(c > 0 for c in factor.values()):
             continue
         positive = {m: -c for m, c in factor.items()}
-        for bound in _bounds(known, atom, sizes):
-            wider = _about(known, {*bound.get_free_variables(), *(s for h in about for s in h.get_free_variables())})
+        for bound in _bounds(known.known, atom, sizes):
+            wider = known.about({*bound.get_free_variables(), *(s for h in about for s in h.get_free_variables())})
             if decide(wider, smt.LE(smt.Int(0), smt.Minus(bound, atom))):
                 taken = product_of(expand(bound), positive)
                 return smt.Minus(bound, atom), polynomial_term(positive), difference_of(rest, taken), wider
     return None
 
 
-def _bounds(known: list[FNode], atom: FNode, sizes: set[FNode]) -> list[FNode]:
+def _bounds(known: Sequence[FNode], atom: FNode, sizes: set[FNode]) -> list[FNode]:
     """Terms that may bound an atom from above: sizes first, then literals, the smallest first."""
     bounds: list[FNode] = []
     if "!div" in text_of(atom):  # a quotient may be bounded by that of an extent
@@ -283,14 +308,3 @@ def _bounds(known: list[FNode], atom: FNode, sizes: set[FNode]) -> list[FNode]:
 
 def _less_one(bound: FNode) -> FNode:
     return smt.Int(int(bound.constant_value()) - 1) if bound.is_constant() else smt.Minus(bound, smt.Int(1))
-
-
-def _about(known: list[FNode], symbols: set[FNode]) -> list[FNode]:
-    """What is known of symbols and of what linear facts tie them to."""
-    reached = set(symbols)
-    for _ in range(2):
-        for fact in known:
-            free = fact.get_free_variables()
-            if free & reached and len(free) <= 3 and is_linear(fact):
-                reached |= free
-    return [h for h in known if h.get_free_variables() <= reached and is_linear(h)]

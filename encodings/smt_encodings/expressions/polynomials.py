@@ -11,8 +11,9 @@ Polynomial = dict[tuple[FNode, ...], int]
 """Coefficients of products of atoms; the empty product is the constant."""
 
 
+@cached_with_symbols(100_000)
 def expand(term: FNode) -> Polynomial:
-    """The polynomial of a term over its atoms (symbols and whatever is neither sum nor product)."""
+    """The polynomial of a term over its atoms (symbols and whatever is neither sum nor product); not to be changed."""
     if term.is_int_constant():
         value = int(term.constant_value())
         return {(): value} if value else {}
