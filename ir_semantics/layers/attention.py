@@ -1,4 +1,4 @@
-"""Attention of one query over a row-major tensor, as an instruction of the tensor-IR ILA.
+"""Attention of one query or several over a row-major tensor, as an instruction of the tensor-IR ILA.
 
 The meaning is one kernel: a score for every row (its product with the query), the softmax of the scores, and the sum
 of the rows weighted by it.  What multiplying, exponentials and rounding are is the element type's business
@@ -8,6 +8,7 @@ of the rows weighted by it.  What multiplying, exponentials and rounding are is 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 from ila_lang import Expr, Function, Ila, Kernel, const
@@ -43,20 +44,22 @@ class AttentionOperator:
     finishing: Sequence[str] = ()
 
 
-def attention_ir(operator: AttentionOperator, *, masked: bool = False) -> Ila:
+def attention_ir(operator: AttentionOperator, *, masked: bool = False, several: bool = False) -> Ila:
     """The tensor IR as an ILA with the one instruction ``attention``: y = softmax(x q) x, for x [T, C] and q [C].
 
     Inputs: ``func_run``, ``func_id``, the extents ``rows`` and ``features`` (32 bits each) and the operator's
     parameters, all with the suffix ``_in``.  Memories, row-major: ``tensor_in`` x, ``tensor_query`` q,
     ``tensor_scores`` and ``tensor_weights`` [T], and ``tensor_out`` y [C].  ``masked`` attention has the operand
-    ``valid`` (32 bits), too: of x only so many rows are read, and the others count as zeros.
+    ``valid`` (32 bits), too: of x only so many rows are read, and the others count as zeros.  Of ``several`` queries,
+    all of one x, there are ``queries`` (32 bits); q, y, scores and weights have a row for each.
     """
     element_width, number, totals, sums = (
         bits(f.result) for f in (operator.finish, operator.score, operator.add_exponential, operator.step)
     )
     k = Kernel("attention", "softmax-weighted sum of the rows of a row-major tensor")
-    widths = {"rows": 32, "features": 32, **({"valid": 32} if masked else {}), **operator.parameters}
-    layer = Layer("attention of one query", ATTENTION_CODE, k, widths)
+    extents = ["rows", "features", *(["valid"] if masked else []), *(["queries"] if several else [])]
+    what = "several queries" if several else "one query"
+    layer = Layer(f"attention of {what}", ATTENTION_CODE, k, {**dict.fromkeys(extents, 32), **operator.parameters})
     s = layer.states
     x, query, scores, weights, y = (
         layer.tensor(name, width, doc)
@@ -81,25 +84,32 @@ def attention_ir(operator: AttentionOperator, *, masked: bool = False) -> Ila:
             k.assign(value, k.load(name, x, row * features + column))
         return value
 
-    with k.loop("scored", rows) as row:
-        acc = k.let("product", const(0, sums))
-        with k.loop("depth", features) as i:
-            a, b = element("element", row, i), k.load("asked", query, i)
-            k.assign(acc, operator.step(acc, a, b))
-        k.store(scores, row, operator.score(acc, *scoring))
-    largest = k.let("largest", const(operator.least, number))
-    with k.loop("compared", rows) as row:
-        k.assign(largest, operator.larger(largest, k.load("score", scores, row)))
-    total = k.let("total", const(0, totals))
-    with k.loop("summed", rows) as row:
-        k.assign(total, operator.add_exponential(total, k.load("summand", scores, row), largest))
-    with k.loop("weighed", rows) as row:
-        weight = operator.weight(k.load("again", scores, row), largest, total, *weighing)
-        k.store(weights, row, weight)
-    with k.loop("feature", features) as feature:
-        acc = k.let("sum", const(0, sums))
-        with k.loop("row", rows) as row:
-            a, b = element("value", row, feature), k.load("weight", weights, row)
-            k.assign(acc, operator.step(acc, a, b))
-        k.store(y, feature, operator.finish(acc, *finishing))
+    with k.loop("per_query", s["queries"]) if several else nullcontext() as q:
+
+        def at(extent: Expr, index: Expr) -> Expr:
+            """The place of an element that belongs to the query, in a tensor with a row of this extent for each."""
+            return index if q is None else q * extent + index
+
+        with k.loop("scored", rows) as row:
+            acc = k.let("product", const(0, sums))
+            with k.loop("depth", features) as i:
+                a, b = element("element", row, i), k.load("asked", query, at(features, i))
+                k.assign(acc, operator.step(acc, a, b))
+            k.store(scores, at(rows, row), operator.score(acc, *scoring))
+        largest = k.let("largest", const(operator.least, number))
+        with k.loop("compared", rows) as row:
+            k.assign(largest, operator.larger(largest, k.load("score", scores, at(rows, row))))
+        total = k.let("total", const(0, totals))
+        with k.loop("summed", rows) as row:
+            score = k.load("summand", scores, at(rows, row))
+            k.assign(total, operator.add_exponential(total, score, largest))
+        with k.loop("weighed", rows) as row:
+            weight = operator.weight(k.load("again", scores, at(rows, row)), largest, total, *weighing)
+            k.store(weights, at(rows, row), weight)
+        with k.loop("feature", features) as feature:
+            acc = k.let("sum", const(0, sums))
+            with k.loop("row", rows) as row:
+                a, b = element("value", row, feature), k.load("weight", weights, at(rows, row))
+                k.assign(acc, operator.step(acc, a, b))
+            k.store(y, at(features, feature), operator.finish(acc, *finishing))
     return layer.finished()

@@ -1,7 +1,8 @@
-"""The mapping of attention with one query to FlexASR's Attention unit.
+"""The mappings of attention with one query, or several, to FlexASR's Attention unit.
 
 IR side: softmax(x q) x for x [R, 16*nv], R a multiple of 16, with the unit's arithmetic.  Device side: x is stored to
-the large buffer and q to the small one, the unit works, and q's place is read.
+the large buffer and q to the small one, the unit works, and q's place is read.  Several queries of one x, as decoders
+of sequences have, take one start each, in a loop of the host; x stays where it is.
 
 What the unit computes is softmax only while the sum of exponentials is below 4, and a score of exactly 0 counts as
 -64: its functions :data:`~accel_models.flexasr.functions.divide_q24` and the operator's ``score`` say so, and the claim
@@ -9,6 +10,8 @@ is about these.  What that means for real numbers stands in docs/reference/numer
 """
 
 from __future__ import annotations
+
+from contextlib import nullcontext
 
 from accel_models.flexasr.functions import attention_compress, attention_shift, divide_q24, exp
 from accel_models.flexasr.layout import LANES, SMALL_VECTORS, Region, Start
@@ -68,6 +71,9 @@ PARAMETER_TEXTS = {
 }
 ROWS, SCORES = ((T + 15) >> 4) << 4, ((T + 15) >> 4) << 2
 """Rows with those of padding, and vectors of their scores."""
+QUERIES = var("queries", bv(32))
+OF_QUERIES = (("1 <= queries <= 65535", (const(1, 32) <= QUERIES) & (QUERIES <= 65535)),)
+"""How many queries there may be: a bound of this mapping, whose numbers of elements have 32 bits."""
 DOMAIN = (
     ("1 <= T <= 1024", (const(1, 32) <= T) & (T <= MOST_TIMESTEPS)),
     *matrix_domain(T, "T")[1:],
@@ -88,7 +94,6 @@ PADDED_ROWS = "x is padded to a multiple of 16 rows, which count like all others
 HIDDEN_ROWS = "rows of x from T on, up to a multiple of 16, count as rows of zeros, whose score is -64"
 """What is assumed of the rows beyond the last one."""
 HOST_QUERY = var("host_query", mem(32, 8))
-CELL = ((var("cell_row", bv(32)), const(1, 32)), (VECTOR, NV), (LANE, const(LANES, 32)))
 ABSTRACT = ("adpfloat_mul", "attention_shift", "exp", "divide_q24", "attention_compress")
 
 
@@ -138,12 +143,18 @@ OPERATOR = AttentionOperator(
 """The IR's element type: AdaptivFloat codes with the accelerator's rounding."""
 
 
-def ir_fragment(masked: bool = False) -> Fragment:
+def parameters_of(several: bool) -> dict[str, Expr]:
+    """The mapping's sizes: with ``several`` queries, also how many."""
+    return {**({"queries": QUERIES} if several else {}), **PARAMETERS}
+
+
+def ir_fragment(masked: bool = False, several: bool = False) -> Fragment:
     """One attention instruction, over all rows of x or the first T."""
     operands = {"rows": ROWS, "features": NV << 4, **({"valid": T} if masked else {})}
+    operands |= {"queries": QUERIES} if several else {}
     operands |= {n: v[2:0] for n, v in BIASES.items()}
-    ila = attention_ir(OPERATOR, masked=masked)
-    return call("ir_attention", "attention", ATTENTION_CODE, ila, PARAMETERS, operands)
+    ila = attention_ir(OPERATOR, masked=masked, several=several)
+    return call("ir_attention", "attention", ATTENTION_CODE, ila, parameters_of(several), operands)
 
 
 def small_entries() -> dict[int, Expr]:
@@ -152,8 +163,8 @@ def small_entries() -> dict[int, Expr]:
     return {**query, SOFTMAX: BASE_SCORES}
 
 
-def attention_fragment(ila: Ila, masked: bool = False) -> Fragment:
-    """The FlexASR program: configure, store, start, load."""
+def attention_fragment(ila: Ila, masked: bool = False, several: bool = False) -> Fragment:
+    """The FlexASR program: configure, store, start, load; of ``several`` queries, from their store on for each."""
     program = Kernel("flexasr_attention")
     host = UnitProgram(program, ila, ENTRY)
     host.large_manager()
@@ -171,41 +182,49 @@ def attention_fragment(ila: Ila, masked: bool = False) -> Fragment:
         adpbias_4=BIASES["bias_y"][2:0],
     )
     host.store_matrix(ROWS, valid=T if masked else None)
-    host.store_row("query", HOST_QUERY, BASE_QUERY)
-    host.start("Attention", Start.ATTENTION)
-    host.load_row(BASE_QUERY)
+    with program.loop("query", QUERIES) if several else nullcontext() as q:
+        host.store_row("query", HOST_QUERY, BASE_QUERY, q)
+        host.start("Attention", Start.ATTENTION)
+        host.load_row(BASE_QUERY, q)
     tensors = {t.name: t for t in (HOST_X, HOST_QUERY, HOST_Y)}
-    return Fragment("flexasr_attention", ila, PARAMETERS, tensors, program)
+    return Fragment("flexasr_attention", ila, parameters_of(several), tensors, program)
 
 
-def attention_mapping(options: FlexAsrOptions | None = None, *, masked: bool = False) -> TensorMapping:
+def attention_mapping(
+    options: FlexAsrOptions | None = None, *, masked: bool = False, several: bool = False
+) -> TensorMapping:
     """The mapping ``flexasr_attention``, or with rows from T on ``masked``, ``flexasr_attention_masked``.
 
+    With ``several`` queries these are ``flexasr_attention_queries`` and ``flexasr_attention_masked_queries``.
     ``options`` select another reading of the hardware.
     """
+    shapes = ((1, 16), (2, 32), (17, 48), (33, 16), (20, 32), (50, 16))
+    queries = QUERIES if several else const(1, 32)
     return flexasr_mapping(
-        name=f"flexasr_attention{'_masked' if masked else ''}",
-        ir=ir_fragment(masked),
-        device=attention_fragment(flexasr(options), masked),
-        parameters=PARAMETERS,
-        parameter_texts=PARAMETER_TEXTS,
-        domain=DOMAIN,
-        rows=const(1, 32),
+        name=f"flexasr_attention{'_masked' if masked else ''}{'_queries' if several else ''}",
+        ir=ir_fragment(masked, several),
+        device=attention_fragment(flexasr(options), masked, several),
+        parameters=parameters_of(several),
+        parameter_texts={**({"queries": "queries"} if several else {}), **PARAMETER_TEXTS},
+        domain=(*(OF_QUERIES if several else ()), *DOMAIN),
+        rows=queries,
         columns=NV << 4,
         inputs=(("host_x", "tensor_in"), ("host_query", "tensor_query")),
         abstract=frozenset(ABSTRACT),
-        sizes_of=sizes_of,
-        statement="FlexASR's Attention program computes the quantised softmax(x q) x for one query q"
+        sizes_of=sizes_of_several if several else sizes_of,
+        statement="FlexASR's Attention program computes the quantised softmax(x q) x for "
+        f"{'each of several queries' if several else 'one query'} q"
         f"{', rows from T on hidden' if masked else ''}",
         doc="Configure managers and unit, store the tiled matrix and the query, start, load",
         assumptions=(
             *ASSUMPTIONS,
             HIDDEN_ROWS if masked else PADDED_ROWS,
         ),
-        sample_shapes=((1, 16), (2, 32), (17, 48), (33, 16), (20, 32), (50, 16)),
-        shape_parameters=frozenset({"T", "nv"}),
-        cell=CELL,
+        sample_shapes=tuple((1 + k % 3, *shape) for k, shape in enumerate(shapes)) if several else shapes,
+        shape_parameters=frozenset({"T", "nv", *(["queries"] if several else [])}),
+        cell=((var("cell_row", bv(32)), queries), (VECTOR, NV), (LANE, const(LANES, 32))),
         cell_column=(VECTOR << 4) + LANE,
+        shape_names=("queries", "rows", "columns") if several else ("rows", "columns"),
     )
 
 
@@ -221,3 +240,10 @@ def sizes_of(rows: int, columns: int) -> dict[str, int]:
         raise SizeError(f"Rows of {where} must be at most {MOST_TIMESTEPS}, not {rows}; shorten the sequence")
     sizes = {"T": rows, "nv": vectors, "base": 0, "entry": 0, "base_query": 0, "entry_query": 0, "base_scores": vectors}
     return sizes | dict.fromkeys(BIASES, 0) | {"bias_weights": 3}
+
+
+def sizes_of_several(queries: int, rows: int, columns: int) -> dict[str, int]:
+    """As :func:`sizes_of`, with as many queries; raises SizeError where there are none or too many, too."""
+    if not 1 <= queries <= 65535:
+        raise SizeError(f"Queries of a FlexASR attention mapping must be 1 to 65535, not {queries}; cut them")
+    return {"queries": queries, **sizes_of(rows, columns)}

@@ -101,10 +101,10 @@ class UnitProgram:
         with self.program.loop("load_vector", const(1, 32)) as v:
             self.read("load y", large_axi_address((place + v)[15:0]), HOST_Y, v << 4)
 
-    def store_row(self, name: str, host: Expr, base: Expr) -> None:
-        """A host tensor of one row to the small buffer, from vector ``base`` on."""
+    def store_row(self, name: str, host: Expr, base: Expr, row: Expr | None = None) -> None:
+        """A host tensor of one row, or one of its rows, to the small buffer, from vector ``base`` on."""
         with self.program.loop(f"store_{name}", NV) as v:
-            data = load_bytes(host, v << 4, LANES)
+            data = load_bytes(host, _in_row(row, v), LANES)
             self.write(f"store {name}", small_axi_address((base + v)[9:0]), data)
 
     def load_matrix(self, rows: Expr, host: Expr = HOST_Y, name: str = "y") -> None:
@@ -114,10 +114,10 @@ class UnitProgram:
             address = large_axi_address(vector_address(BASE, NV, t, v))
             self.read(f"load {name}", address, host, t * (NV << 4) + (v << 4))
 
-    def load_row(self, base: Expr) -> None:
-        """A row of the small buffer to ``HOST_Y``."""
+    def load_row(self, base: Expr, row: Expr | None = None) -> None:
+        """A row of the small buffer to ``HOST_Y``, or to one of its rows."""
         with self.program.loop("load_vector", NV) as v:
-            self.read("load y", small_axi_address((base + v)[9:0]), HOST_Y, v << 4)
+            self.read("load y", small_axi_address((base + v)[9:0]), HOST_Y, _in_row(row, v))
 
     def read(self, note: str, address: Expr, host: Expr, index: Expr) -> None:
         """One command that reads a word of 128 bits, whose bytes go to a host tensor from ``index`` on."""
@@ -128,6 +128,11 @@ class UnitProgram:
         """One command that reads a word of 128 bits; its bytes."""
         self.program.command(note, if_axi_wr=false, if_axi_rd=true, addr_in=address, data_in=const(0, 128))
         return [self.ila.states["data_out"][8 * lane + 7 : 8 * lane] for lane in range(LANES)]
+
+
+def _in_row(row: Expr | None, vector: Expr) -> Expr:
+    """The first element of a vector of a host tensor's row, or of its only one."""
+    return vector << 4 if row is None else row * (NV << 4) + (vector << 4)
 
 
 def matrix_domain(rows: Expr, name: str, least: int = 1) -> tuple[tuple[str, Expr], ...]:

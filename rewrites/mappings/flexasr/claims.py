@@ -119,6 +119,15 @@ MASKED_ATTENTION: Final = MappingClaim(
     "attention of one query over the first rows, the others hidden, on FlexASR's Attention",
     partial(attention_mapping, masked=True),
 )
+ATTENTION_OF_QUERIES: Final = tuple(
+    MappingClaim(
+        f"{claim.name}_queries",
+        claim.summary.replace("one query", "several queries"),
+        partial(attention_mapping, masked=masked, several=True),
+    )
+    for claim, masked in ((ATTENTION, False), (MASKED_ATTENTION, True))
+)
+"""Of several queries of one tensor."""
 
 CLAIMS: Final = (
     *POOLS.values(),
@@ -154,6 +163,7 @@ CLAIMS: Final = (
     LAYER_NORM,
     ATTENTION,
     MASKED_ATTENTION,
+    *ATTENTION_OF_QUERIES,
     MappingClaim(
         "flexasr_maxpool_select",
         "a false claim, kept as an example: max returns an operand unchanged",
