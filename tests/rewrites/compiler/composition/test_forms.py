@@ -156,3 +156,29 @@ def without_forms(graph: Graph, made: Any, calibration: Any) -> Any:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(of_ranges._Known, "bounds", property(lambda k: SimpleNamespace(elements=k.error, length=np.inf)))
         return in_ranges(graph, made, calibration)
+
+
+def through(operator: str, *known: of_ranges._Known) -> np.ndarray:
+    """What an operator of vectors of two elements makes of errors."""
+    builder, of = Builder(), TensorType("float32", (2,))
+    node = builder.node(builder.add(operator, *(builder.input(f"x{k}", of) for k in range(len(known)))))
+    return of_ranges._passed(node, [of] * len(known), known, 0.0).bounds.elements
+
+
+def test_a_small_part_of_an_error_counts_where_it_is_the_only_one() -> None:
+    large, small = Atom.of(np.array([1.0])), Atom.of(np.array([1e-3]))
+    form = {large: Matrix(np.array([[1.0, 0.0]])), small: Matrix(np.array([[0.0, 1.0]]))}
+    errors = through("relu", of_ranges._Known(np.array([1.0, 1e-3]), np.ones(2), None, form))
+    assert (errors >= [1.0, 1e-3]).all() and (errors <= [1.01, 1.01e-3]).all()
+
+
+@pytest.mark.parametrize("operator, sign", [("add", 1.0), ("sub", -1.0)])
+@pytest.mark.parametrize("factor", [-1.0, 0.5, 1.0])
+def test_parts_of_one_error_add_up_with_their_signs(operator: str, sign: float, factor: float) -> None:
+    atom, ones = Atom.of(np.array([2.0, 3.0])), np.ones(2)
+    first, second = (
+        of_ranges._Known(atom.elements * abs(f), ones, None, {atom: Matrix(np.eye(2) * f)}) for f in (1.0, factor)
+    )
+    errors = through(operator, first, second)
+    true = abs(1 + sign * factor) * atom.elements
+    assert (errors >= true).all() and (errors <= true * 1.001 + 1e-9).all()
