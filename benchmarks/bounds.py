@@ -5,7 +5,8 @@ Each input is run on the simulators, and its bound composed from those of the op
 largest bound of any input, and *factor* is how many times the error that is.  *Happened* takes in the place of
 operators' bounds the magnitudes of the errors that elements really had, with the worst signs: a bound above it is due
 to operators' bounds, one below it to signs that are known.  *In ranges* is the bound for all inputs that keep to the
-calibrated ranges times the headroom (none where an accelerator states none).  *Values* is the largest output.
+calibrated ranges times the headroom (none where an accelerator states none), and *found* the largest error that a
+search finds among these, where one was made (``--search``).  *Values* is the largest output.
 
 Digits are images held out, in their order; inputs of ResNet-20, whose weights are random, are drawn, and so are the 16
 that its formats are chosen by.  Seconds are CPU seconds of an input on a busy machine: for running it, and for
@@ -37,7 +38,7 @@ from ilaverify.models.compilation import Request, compile_model
 from rewrites.compiler.artefact.model import Compiled
 from rewrites.compiler.artefact.running import run_compiled
 from rewrites.compiler.codegen import Devices, Options
-from rewrites.compiler.composition.of_ranges import in_ranges
+from rewrites.compiler.composition.of_ranges import in_ranges, outside, ranges_of
 from rewrites.compiler.composition.of_runs import Composed, RunBound
 
 CALIBRATION = 16
@@ -103,8 +104,36 @@ def composed(
     return found, bound.composed()[0], [running, composing]
 
 
-def measure(name: str, proofs: Path) -> dict[str, Any]:
-    """A row of the table."""
+def searched(compiled: Compiled, images: NDArray[np.float32], runs: int) -> float:
+    """The largest error of so many runs that leave no range: changes of an input that are kept where it grows."""
+    draw, devices, low, high = np.random.default_rng(0), Devices(), images.min(), images.max()
+    ranges = {i: ranges_of(compiled.calibrated[i], of) for i, of in compiled.implementations.items()}
+
+    def error(image: NDArray[np.float32]) -> float:
+        bound = RunBound(compiled.graph, compiled.implementations)
+        for ran in run_compiled(compiled.graph, compiled.implementations, {"image": image}, devices):
+            own = None
+            if ran.executed is not None:
+                implementation = compiled.implementations[ran.number]
+                if outside(implementation, ran.executed, ranges[ran.number]):
+                    return 0.0
+                own = implementation.bounds(ran.executed)
+            bound.take(ran.number, ran.value, ran.executed, own)
+        return bound.composed()[0].error or 0.0
+
+    most, first = max((error(image), number) for number, image in enumerate(images[: runs // 8]))
+    image = images[first]
+    for _ in range(runs):
+        changes = draw.normal(size=image.shape) * (draw.random(image.shape) < draw.choice([0.02, 0.1, 0.3]))
+        tried = np.clip(image + changes * draw.choice([0.05, 0.3, 1.0]) * (high - low), low, high).astype(np.float32)
+        found = error(tried)
+        if found > most:
+            most, image = found, tried
+    return most
+
+
+def measure(name: str, proofs: Path, runs: int = 0) -> dict[str, Any]:
+    """A row of the table; ``runs`` are those of a search, if there is one."""
     row, devices = ROWS[name], Devices()
     with tempfile.TemporaryDirectory() as place:
         compiled, images = compiled_for(row, proofs, Path(place))
@@ -136,6 +165,7 @@ def measure(name: str, proofs: Path) -> dict[str, Any]:
         "median_factor_of_an_input": float(f"{np.median(bounds / errors):.3g}"),
         "inside": all(bound.inside for bound, *_ in found),
         "in_ranges": None if always.bound is None else float(f"{always.bound:.3g}"),
+        "found": float(f"{searched(compiled, images, runs):.3g}") if runs else None,
         "declared": sorted({name for bound, *_ in found for name in bound.declared}),
         "largest_output": float(f"{max(float(np.abs(v).max()) for v in values):.3g}"),
         "run_s": float(f"{running:.2g}"),
@@ -148,6 +178,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bounds", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--proofs", type=Path, metavar="DIR", help="certificates, as ilaverify prove -o writes them")
     parser.add_argument("--row", action="append", choices=ROWS, help="measure this row, keep the others; default: all")
+    parser.add_argument("--search", type=int, default=0, metavar="RUNS", help="search for the largest error, so long")
     options = parser.parse_args(arguments)
     rows = {row["row"]: row for row in recorded("bounds")["rows"]}
     with tempfile.TemporaryDirectory() as temporary:
@@ -156,7 +187,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             proofs = Path(temporary)
             prove(proofs, ["hlscnn-flexasr", "vta"])
         for name in options.row or ROWS:
-            rows[name] = measure(name, proofs)
+            rows[name] = measure(name, proofs, options.search)
             print(rows[name], flush=True)
             kept = [rows[name] for name in ROWS if name in rows]
             write(
@@ -167,10 +198,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
     """The results as a table."""
-    keys = ["inputs", "nodes", "error", "bound", "factor", "happened", "happened_factor", "in_ranges"]
+    keys = ["inputs", "nodes", "error", "bound", "factor", "happened", "happened_factor", "in_ranges", "found"]
     keys += ["largest_output", "run_s", "compose_s"]
-    head = ["network", "inputs", "nodes", "error", "bound", "factor", "happened", "its factor", "in ranges", "values"]
-    head += ["run, s", "bound, s"]
+    head = ["network", "inputs", "nodes", "error", "bound", "factor", "happened", "its factor", "in ranges"]
+    head += ["found", "values", "run, s", "bound, s"]
     lines = [f"| {' | '.join(head)} |", f"| --- |{' ---: |' * (len(head) - 1)}"]
     lines += [
         f"| {ROWS[r['row']].label} | {' | '.join('none' if r[key] is None else str(r[key]) for key in keys)} |"

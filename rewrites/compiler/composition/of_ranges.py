@@ -119,7 +119,8 @@ def in_ranges(
     graph: Graph, implementations: Mapping[int, Implementation], calibration: Mapping[int, Mapping[str, float]]
 ) -> list[InRanges]:
     """The bounds of all outputs that are real numbers, for runs that leave no range (:func:`outside`)."""
-    known, reason = dict[int, _Known](), ""
+    known, reason, kept = dict[int, _Known](), "", set(graph.outputs.values())
+    last = {i: number for number, node in enumerate(graph.nodes) for i in node.operands}
     for number, node in enumerate(graph.nodes):
         operands = [known[i] for i in node.operands]
         try:
@@ -135,6 +136,9 @@ def in_ranges(
         except Unbounded as error:
             reason = f"node {number}: {error}"
             break
+        for i in set(node.operands) - kept:  # forms are large
+            if last[i] == number:
+                del known[i]
     outputs = {name: i for name, i in graph.outputs.items() if graph.nodes[i].type.kind == "float"}
     if reason:
         return [InRanges(name, None, reason) for name in outputs]

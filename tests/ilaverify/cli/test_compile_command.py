@@ -775,7 +775,8 @@ def test_the_bound_of_the_network_stands_beside_its_error(
     if whole["bounds_in_ranges"]["outside"]:
         assert f"{always}{whole['bounds_in_ranges']['outside']} of 3 samples left them\n" in out
     else:
-        assert f"{always}bound {ranges['bound']:.3g}" in out
+        factor = ranges["bound"] / told["error"]
+        assert f"{always}bound {ranges['bound']:.3g}, {factor:.3g} times the error" in out
     assert ranges["bound"] > told["bound"]
     assert told["inside"] and told["bound"] > told["error"] > 0 and told["factor"] == told["bound"] / told["error"]
     assert sum(part["most"] for part in told["own"]) + abs(told["known"]) == pytest.approx(told["bound"], rel=1e-5)
