@@ -10,7 +10,8 @@ Several writes in the loops, such as one for each tap, are as many folds, one af
 add is another one, which makes no difference where the operator is associative and commutative, and each adds what does
 not depend on the cell.
 
-It is taken where updates apply an operator whose order may be free: folds are compared in any order.
+It is taken where updates apply an operator whose order may be free, as folds are compared in any order, and where
+samples show that a cell is hit in iterations that its address tells apart, or by writes that do not take turns.
 """
 
 from __future__ import annotations
@@ -133,24 +134,31 @@ def _hitting(
 ) -> list[_Member]:
     """Those of the writes of a nest that samples show to hit the cell in iterations that are scattered.
 
-    None where they show other writes, or no iterations with other values of counters that the address depends on.
+    These differ in counters that the address depends on, or the writes do not take turns.  None where samples show
+    others.
     """
     members, start = nest
     numbers = {side.schedule.writes.index(m.write): m for m in members}
     histories = side.sampler.histories(context.samples, members[0].write.memory, reader.cell(), point)
     hit: set[int] = set()
+    rounds: list[list[int]] = []
     scattered = False
     for history, around in zip(histories, context.samples.evaluate(start.counters), strict=True):
-        beginning, hits = interleaved(start.place, tuple(around)), list[Mapping[Expr, int]]()
+        beginning = interleaved(start.place, tuple(around))
+        hits, writers = list[Mapping[Expr, int]](), list[int]()
         for other, iteration in history:
             if interleaved(side.schedule.writes[other].place, iteration) < beginning:
                 break
             if other not in numbers:
                 return []
             hit.add(other)
+            writers.append(other)
             hits.append(_moved(numbers[other].write, iteration))
         scattered = scattered or any(a.get(c, v) != v for a, b in itertools.pairwise(hits) for c, v in b.items())
-    return [m for n, m in numbers.items() if n in hit] if scattered else []
+        rounds.append(writers[::-1])
+    turns = sorted(hit)
+    in_turn = all(one == turns[k % len(turns)] for writers in rounds for k, one in enumerate(writers))
+    return [m for n, m in numbers.items() if n in hit] if scattered or not in_turn else []
 
 
 def _moved(write: Write, iteration: tuple[int, ...]) -> Mapping[Expr, int]:

@@ -330,6 +330,30 @@ def pairs_by_second(fault: str, k: Kernel, s: States) -> None:
     k.store(s["dst"], ONE if fault == "to the neighbour" else ZERO, acc)
 
 
+def attention(k: Kernel, s: States) -> None:
+    """dst[i, j] = sum over x <= i of p[i, x] * v[x, j], by a mask."""
+    n, m = s["n"], s["m"]
+    with k.loop("i", n) as i, k.loop("j", m) as j:
+        acc = k.let("acc", NOTHING)
+        with k.loop("x", n) as x:
+            product = multiply(k.load("p", s["src"], i * n + x), k.load("v", s["tmp"], x * m + j))
+            k.assign(acc, acc + ite(x <= i, product, NOTHING))
+        k.store(s["dst"], i * m + j, acc)
+
+
+def attention_in_blocks(fault: str, k: Kernel, s: States) -> None:
+    """Blocks of four columns in the outermost loop, the last one first: each row adds those that it attends to."""
+    n, m = s["n"], s["m"]
+    clear(k, s, n if fault == "only a column is cleared" else n * m)
+    with k.loop("b", (n + 3) >> 2) as b, k.loop("i", n) as i, k.loop("j", m) as j, k.loop("t", const(4, 32)) as t:
+        lane = ite(t == 3, const(2, 32), t) if fault == "a lane is taken twice" else t
+        x = (((n + 3) >> 2) - 1 - b) * 4 + lane
+        inside = {"not the row itself": x < i, "one more": x <= i + 1, "no mask": x < n}.get(fault, x <= i)
+        with k.when("attends", inside):
+            product = multiply(k.load("p", s["src"], i * n + x), k.load("v", s["tmp"], x * m + j))
+            add(k, s, j * m + i if fault == "transposed" else i * m + j, product)
+
+
 ROWS, SQUARE = N.zext(32), (N.zext(32), N.zext(32))
 PATTERNS: dict[str, tuple[Pattern, Body, tuple[Expr, Expr], tuple[str, ...]]] = {
     "windows of three by three": (
@@ -395,6 +419,19 @@ PATTERNS: dict[str, tuple[Pattern, Body, tuple[Expr, Expr], tuple[str, ...]]] = 
         (ROWS, ONE),
         ("no diagonal", "whole blocks alone", "three of four", "five of four", "the last block is whole"),
     ),
+    "attention in blocks": (
+        attention_in_blocks,
+        attention,
+        (N.zext(32), M.zext(32)),
+        (
+            "only a column is cleared",
+            "a lane is taken twice",
+            "not the row itself",
+            "one more",
+            "no mask",
+            "transposed",
+        ),
+    ),
     "pairs in another order": (
         pairs_by_second,
         pairs,
@@ -425,6 +462,22 @@ FIRST = [(name, faults[0]) for name, (_, _, _, faults) in PATTERNS.items() if na
 
 
 CASES = [c if c in FIRST else pytest.param(*c, marks=pytest.mark.slow) for c in FAULTY]
+
+
+def test_sizes_may_be_zero() -> None:
+    """A sum of nothing is 0 where all are cleared, and not where they are cleared for some sizes alone."""
+
+    def cleared_from(least: int, k: Kernel, s: States) -> None:
+        with k.when("some", const(least, 32) <= s["n"]):
+            clear(k, s, s["n"])
+        with k.loop("j", s["n"]) as j, k.loop("p", s["n"] - j) as p:
+            product = multiply(k.load("x_word", s["src"], (j + p) * s["n"] + j), k.load("w_word", s["tmp"], j))
+            add(k, s, j + p, product)
+
+    assert status(claim(partial(cleared_from, 0), triangle, ROWS, least=0)) is Status.PROVED
+    wrong = claim(partial(cleared_from, 2), triangle, ROWS, least=0)
+    assert differs(wrong, {"n": 1, "m": 1})
+    assert status(wrong) is not Status.PROVED
 
 
 @pytest.mark.parametrize(("name", "fault"), CASES)
