@@ -14,7 +14,8 @@ transposed linear map of the operator (:mod:`.differences`).  It is computed, no
 that wrong weights make a bound larger, and never false.
 
 All is float64.  By how much a sum of n products may be rounded is (n + 4) 2^-53 times the sum of their magnitudes
-(Higham, Accuracy and Stability of Numerical Algorithms, section 3.1; 4 for differences, and for the factor itself).
+(Higham, Accuracy and Stability of Numerical Algorithms, section 3.1; 4 for differences, and for the factor itself), and
+by how much what nodes add is, 2^-53 times the magnitude after each addition.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ class Balance:
     def settle(self, weights: Reals, amounts: Reals) -> Reals:
         """Weighted amounts that are known."""
         settled = self._weighted(weights, amounts)
-        self.known = self.known + settled
+        self.known = self._sum(self.known, settled)
         return settled
 
     def own_error(self, number: int, weights: Reals, most: Reals, centre: Reals | None) -> None:
@@ -98,17 +99,23 @@ class Balance:
         """
         left = self._weighted(weights, result.apart)
         for number, part, got, value in operands:
-            left = left - self._weighted(part, Value(got, value.reference).apart)
+            left = self._sum(left, -self._weighted(part, Value(got, value.reference).apart))
             if got is not value.run:
                 self.settle(part, Value(got, value.run).apart)
             self._hold(number, part, value)
-        self.missed = self.missed + (np.abs(left) + 2 * len(operands) * UNIT * np.abs(left)) * UPWARD
+        self.missed = self.missed + np.abs(left) * UPWARD
 
     def _hold(self, number: int, weights: Reals, value: Value) -> None:
         if number in self.held:
             weights = self.held[number] + weights
             self.miss(weights, np.abs(value.apart) * UNIT)
         self.held[number], self.values[number] = weights, value
+
+    def _sum(self, one: Reals, other: Reals) -> Reals:
+        """A sum whose rounding is missed: terms of many nodes may cancel, so no slack of theirs covers it."""
+        added = one + other
+        self.missed = self.missed + UNIT * np.abs(added) * UPWARD
+        return added
 
     def _weighted(self, weights: Reals, amounts: Array) -> Reals:
         """Sums of products, whose roundings are missed."""

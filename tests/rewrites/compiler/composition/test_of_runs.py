@@ -273,3 +273,13 @@ def test_what_is_added_up_is_the_error_in_exact_fractions() -> None:
 def weighted(weights: np.ndarray, one: np.ndarray, other: np.ndarray) -> Row:
     apart = [p - q for p, q in zip(exactly(one), exactly(other), strict=True)]
     return [sum((w * d for w, d in zip(exactly(row), apart, strict=True)), Fraction(0)) for row in weights]
+
+
+def test_what_is_lost_between_amounts_that_cancel_is_missed() -> None:
+    small = np.full((1, 1), 1.4 * 2.0**-24)
+    amounts = [np.full((1, 1), 2.0**29), *[small] * 1000, np.full((1, 1), -(2.0**29))]
+    balance = Balance.of(0, Value(small, small), np.ones((1, 1)))
+    for amount in amounts:
+        balance.settle(np.ones((1, 1)), amount)
+    known = Fraction(float(balance.known[0]))
+    assert abs(known - 1000 * Fraction(float(small[0, 0]))) <= Fraction(float(balance.missed[0]))
