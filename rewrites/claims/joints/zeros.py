@@ -6,14 +6,15 @@ States stay zeros there: tanh(0) = 0 makes them, whatever the gates are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from ir_semantics.graph.operator import lookup
 from ir_semantics.tensors.conditions import both, le
 from ir_semantics.tensors.index import IndexLike, index, size
-from ir_semantics.tensors.operators import concat, fill, slice_
+from ir_semantics.tensors.operators import concat, fill
 from ir_semantics.tensors.terms import Tensor
+from rewrites.rules.tensor.boxes import Extent, Span, box_of
 from smt_encodings.claims import Equality
 
 from .layers import GATES, HIDDEN, INPUTS, LAYER_OPTIONS, Change, LayerRule, by_induction, inputs_of, states_of
@@ -30,11 +31,15 @@ def filled(x: Tensor, extents: Mapping[int, IndexLike]) -> Tensor:
     return x
 
 
+def block_boxes(blocks: int, rows: Extent, others: Sequence[Extent]) -> Iterator[tuple[Span[Extent], ...]]:
+    """The boxes of blocks of so many rows that are stacked, with all along other axes of these extents."""
+    for j in range(blocks):
+        yield ((rows * j, rows * (j + 1)), *((rows * 0, extent) for extent in others))
+
+
 def blocks_filled(x: Tensor, blocks: int, extents: Mapping[int, IndexLike]) -> Tensor:
     """Blocks of h rows that are stacked, each filled by itself."""
-    others = [0] * (x.rank - 1)
-    parts = (slice_(x, [HIDDEN * j, *others], [HIDDEN * (j + 1), *x.shape[1:]]) for j in range(blocks))
-    return concat(0, *(filled(part, extents) for part in parts))
+    return concat(0, *(filled(box_of(x, box), extents) for box in block_boxes(blocks, HIDDEN, x.shape[1:])))
 
 
 AROUND: Final = Change(

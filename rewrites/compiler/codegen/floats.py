@@ -205,16 +205,23 @@ class FloatImplementation(Implementation):
         if any(first != start or end > last for (first, end), (start, last) in zip(kept, computed, strict=True)):
             raise SequenceError(f"{what} must keep the beginning of {computed}, which it computes, not {kept}")
         for name, box in {**boxes, RESULT: kept}.items():
-            whole = self._type(name).shape
-            inside = tuple((first, max(min(end, of), first)) for (first, end), of in zip(box, whole, strict=True))
-            required, codes = self._viewed(name, inside), step.tensors[self._host_tensor(name)]
-            found = [self._of_conversion(each) for each in self._converting.get(codes, [])]
-            if found != [(name, required, True)]:
-                shown = " and ".join(f"{box} of {of}{'' if fits else ', elsewhere'}" for of, box, fits in found)
+            codes = step.tensors[self._host_tensor(name)]
+            required = [(name, part, place) for part, place in self._placed(call, name, box)]
+            found = sorted(map(self._of_conversion, self._converting.get(codes, [])), key=lambda each: each[2])
+            if found != required:
                 raise SequenceError(
-                    f"{name} of {what} must be the box {required} of {name} {self._matrix(name)}, at the beginning of "
-                    f"its codes; it is {shown or 'nothing'}"
+                    f"{name} of {what} must be {_shown(required)} of its codes, {name} being {self._matrix(name)}; "
+                    f"it is {_shown(found)}"
                 )
+
+    def _placed(self, call: Call, name: str, box: Part) -> list[tuple[Part, int]]:
+        """The parts of a box of an operand, or of the result, each with its first row among the codes, in that order.
+
+        By default there is one.
+        """
+        whole = self._type(name).shape
+        inside = tuple((first, max(min(end, of), first)) for (first, end), of in zip(box, whole, strict=True))
+        return [(self._viewed(name, inside), 0)]
 
     def _viewed(self, name: str, box: Part) -> Part:
         try:
@@ -222,14 +229,18 @@ class FloatImplementation(Implementation):
         except ValueError as error:
             raise SequenceError(f"{name} of {self.node.operator}: {error}") from error
 
-    def _of_conversion(self, step: Step) -> tuple[str, Part, bool]:
-        """The box of an operand, or of the result, that a step converts, and whether that begins the codes."""
+    def _of_conversion(self, step: Step) -> tuple[str, Part, int]:
+        """The box of an operand, or of the result, that a step converts, and its first row among the codes.
+
+        Raises SequenceError where it is not from the first column of codes on, or has zeros beside codes of the result.
+        """
         assert isinstance(step.claim, ConversionClaim)
         (read, place), written = step.claim.moved(step.sizes), step.claim.box(step.sizes)
-        if step.output != RESULT:
-            return step.inputs[0], tuple(zip(*read, strict=True)), not any(place)
-        extents = tuple(end - first for first, end in zip(*written, strict=True))
-        return RESULT, tuple(zip(*written, strict=True)), read == Box((0,) * len(extents), extents)
+        rounds = step.output != RESULT
+        name, (row, *others) = (step.inputs[0], place) if rounds else (RESULT, read.first)
+        if any(others) or (not rounds and (place, _extents(read)) != (written.first, _extents(written))):
+            raise SequenceError(f"{name} of {self.node.operator} must be all of some rows of codes, not {read} of it")
+        return name, tuple(zip(*(read if rounds else written), strict=True)), row
 
     def _rounding_sizes(self, name: str, part: Part) -> list[dict[str, int]]:
         rows, columns = self._extents(name, part)
@@ -295,6 +306,14 @@ class FloatImplementation(Implementation):
     def _result(self, outputs: Sequence[Tensors]) -> NDArray[np.float32]:
         (tensors,) = outputs
         return tensors[RESULT].view(np.float32).reshape(-1, *self.node.type.shape)
+
+
+def _extents(box: Box) -> tuple[int, ...]:
+    return tuple(end - first for first, end in zip(*box, strict=True))
+
+
+def _shown(parts: Sequence[tuple[str, Part, int]]) -> str:
+    return " and ".join(f"the box {part} of {of} from row {row} on" for of, part, row in parts) or "nothing"
 
 
 @cache

@@ -22,8 +22,10 @@ from rewrites.claims.gate import Admission
 from rewrites.claims.names import slug
 from rewrites.claims.subjects.numerics import LemmaSubject
 from rewrites.compiler.codegen import Call, CannotOffload, Devices, Options, is_program_of, joints_of, operator_of
+from rewrites.compiler.codegen.floats import Piece
 from rewrites.targets.flexasr.code import linear as flexasr_linear
 from rewrites.targets.flexasr.code import pools as flexasr_pools
+from rewrites.targets.flexasr.code import recurrent as flexasr_recurrent
 from rewrites.targets.hlscnn import code as hlscnn
 from rewrites.targets.hlscnn.tiling import Tiling
 from rewrites.targets.vta import code as vta
@@ -275,6 +277,31 @@ def test_boxes_that_are_not_those_of_the_rule_are_refused(name: str, monkeypatch
 
         monkeypatch.setattr(type(made), "_calls", calls)
         with pytest.raises(CannotOffload, match=f"{operand} of call 0 of {c.node.operator} must be the box "):
+            c.implementation()
+
+
+MISPLACED: dict[str, Callable[[list[Piece]], list[Piece]]] = {
+    "gates in another order": lambda p: [replace(a, first=b.first, end=b.end) for a, b in zip(p, p[::-1], strict=True)],
+    "a gate from its second row on": lambda p: [replace(p[0], first=p[0].first + 1), *p[1:]],
+    "a gate without its last row": lambda p: [*p[:-1], replace(p[-1], end=p[-1].end - 1)],
+    "a row of the next gate": lambda p: [replace(p[0], end=p[0].end + 1), *p[1:]],
+    "zeros behind all gates": lambda p: [
+        replace(a, place=(a.end - a.first) * k, count=a.end - a.first + (44 * len(p) if k == len(p) - 1 else 0))
+        for k, a in enumerate(p)
+    ],
+}
+
+
+@pytest.mark.parametrize("fault", MISPLACED)
+def test_gates_and_their_zeros_are_those_of_the_rule(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    c, own = recurrent("gru", 3), flexasr_recurrent.Recurrent._pieces
+    for operand in ("w", "u", "b", "d"):
+
+        def pieces(of: Any, name: str, part: Any, operand: str = operand) -> list[Piece]:
+            return MISPLACED[fault](own(of, name, part)) if name == operand else own(of, name, part)
+
+        monkeypatch.setattr(flexasr_recurrent.Recurrent, "_pieces", pieces)
+        with pytest.raises(CannotOffload, match=f"^{operand} of call 0 of flexasr.gru must be the box "):
             c.implementation()
 
 

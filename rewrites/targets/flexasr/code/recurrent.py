@@ -24,7 +24,7 @@ from ir_semantics import reference
 from ir_semantics.graph import Node, TensorType
 from rewrites.bounds.derivations.calculus import Bound
 from rewrites.bounds.elementwise import FLOAT_ERROR
-from rewrites.claims.joints.zeros import ZEROS
+from rewrites.claims.joints.zeros import ZEROS, block_boxes
 from rewrites.claims.theorems import applied
 from rewrites.compiler.codegen.bounding import bounds_of, condition_text, operand_error, row_sum
 from rewrites.compiler.codegen.floats import Piece
@@ -38,6 +38,8 @@ from rewrites.mappings.flexasr.operations import GATES
 from .adaptive import AdaptiveFloats, adaptive_bias, adaptive_scale, count_beyond
 
 FEATURES = 64
+GATED = ("w", "u", "b", "d")
+"""The operands that are stacked gates."""
 _NOTHING_IS_SAID = "states may be off by 2 or more, and lie in -1 .. 1"
 _NOTHING = "rounding may change a state by 2 or more, and states lie in -1 .. 1"
 
@@ -132,15 +134,20 @@ class Recurrent(AdaptiveFloats):
 
     def _pieces(self, name: str, part: Part) -> list[Piece]:
         """Rows of each gate in the order of the cores, with zeros up to the rows of the part."""
-        if name not in ("w", "u", "b", "d"):
+        if name not in GATED:
             return super()._pieces(name, part)
         hidden, wide = self.types[2].shape[1], part[1][1]
         order = GATES[_kind(self.node)]
         return [Piece(j * hidden, (j + 1) * hidden, place * wide, wide) for place, j in enumerate(order)]
 
-    def _boxes(self, call: Call) -> dict[str, Part]:
-        """But for weights and biases: of these rows of each gate lie apart."""
-        return {name: box for name, box in super()._boxes(call).items() if name not in ("w", "u", "b", "d")}
+    def _placed(self, call: Call, name: str, box: Part) -> list[tuple[Part, int]]:
+        """Of weights and biases the rows of each gate, in the order of the cores, with zeros up to whole cores."""
+        if name not in GATED:
+            return super()._placed(call, name, box)
+        order, (_, *others) = GATES[_kind(self.node)], self._type(name).shape
+        blocks = [*block_boxes(len(order), self.types[2].shape[1], others)]
+        wide = call.sizes["no"] * FEATURES
+        return [(self._viewed(name, blocks[j]), k * wide) for k, j in enumerate(order)]
 
     def cut(self, executed: Executed, exact: Reals) -> int:
         """Hidden states beyond their format, or with a cell state (of an LSTM) beyond it."""
