@@ -37,12 +37,16 @@ class Code:
         self._roots = dict(roots)
         self._paths: dict[str, Path | None] = {}
         self._parsed: dict[str, tuple[str, frozenset[str]]] = {}
+        self._imports: dict[tuple[tuple[str, ...], tuple[str, ...]], frozenset[str]] = {}
 
     def of_method(self, functions: Iterable[Callable[..., Any]], subject: type) -> frozenset[str]:
         """The modules of proofs that begin with ``functions``, as subjects of a class call them."""
         modules = [f.__module__ for f in functions]
         guests = {name.partition(".")[0] for name in modules} - self._roots.keys()
-        self._roots |= {name: root for name in guests if (root := _root(name))}
+        found = {name: root for name in guests if (root := _root(name))}
+        if found:
+            self._roots |= found
+            self._imports.clear()
         for name in modules:
             if self.path(name) is None:
                 raise ValueError(f"the code of a method must be in files of modules; {name} is in none that is found")
@@ -56,6 +60,11 @@ class Code:
         The packages around a module are loaded with it, and count as what it imports.
         """
         inside = tuple(within)
+        if (names, inside) not in self._imports:
+            self._imports[names, inside] = self._found(names, inside)
+        return self._imports[names, inside]
+
+    def _found(self, names: tuple[str, ...], inside: tuple[str, ...]) -> frozenset[str]:
         modules: set[str] = set()
         left = list(names)
         while left:

@@ -19,6 +19,7 @@ from ilaverify.errors import EXIT_PROVED, UsageError
 
 from .arguments import replaced, require_replaceable, source
 from .outcomes import print_json
+from .progress import Line
 
 if TYPE_CHECKING:
     from rewrites.compiler.artefact.model import Compiled
@@ -155,13 +156,14 @@ def _compile(options: argparse.Namespace) -> int:
         tuple(dict.fromkeys(options.recheck)),
         None if options.no_store else ProofStore(options.store or default_store()),
     )
-    started = time.perf_counter()
+    started, line = time.perf_counter(), Line(10.0)
 
     def progress(step: str) -> None:
+        line.clear()
         print(f"ilaverify: {time.perf_counter() - started:6.1f} s  {step}", file=sys.stderr, flush=True)
 
     try:
-        compiled = compile_model(request, all_entries(), progress)
+        compiled = compile_model(request, all_entries(), progress, lambda part: line.show(lambda: part))
         progress(f"writing {options.directory}")
         digest = write_compiled(options.directory, compiled, summary_text(compiled))
     except ImportError as error:
@@ -173,6 +175,8 @@ def _compile(options: argparse.Namespace) -> int:
     except (ArtefactError, GraphError) as error:
         named = str(error).startswith(f"the model {options.model} ")
         raise UsageError(str(error) if named else f"{options.model}: {error}") from error
+    finally:
+        line.clear()
     if options.json:
         print_json(_json(compiled, digest, options.directory))
     else:

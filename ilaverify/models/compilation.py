@@ -96,9 +96,14 @@ def claims_for(targets: Sequence[Backend], *, exact: bool = False) -> list[str]:
 
 
 def compile_model(
-    request: Request, entries: Mapping[str, Entry], progress: Callable[[str], None] = lambda step: None
+    request: Request,
+    entries: Mapping[str, Entry],
+    progress: Callable[[str], None] = lambda step: None,
+    within: Callable[[str], None] = lambda part: None,
 ) -> Compiled:
     """The compiled model; ``entries`` are all claims that are known, of which those needed pass the gate or do not.
+
+    ``progress`` is told each step, and ``within`` how far a step of many parts is.
 
     Raises ArtefactError where no front end reads such files, GraphError where the model cannot be imported, and
     UsageError where there are no proofs and where calibration data do not fit.
@@ -114,7 +119,15 @@ def compile_model(
     needed = [name for name in claims_for(targets, exact=request.exact) if name in entries]
     progress(f"looking at {len(needed)} certificates in {request.proofs}")
     claims = {name: entries[name] for name in needed}
-    gate = open_gate(claims, request.proofs, request.recheck, prover=prover_identity, store=request.store)
+    places = {name: f"certificate {k} of {len(claims)}: {name}" for k, name in enumerate(claims, 1)}
+    gate = open_gate(
+        claims,
+        request.proofs,
+        request.recheck,
+        prover=prover_identity,
+        store=request.store,
+        looking=lambda name: within(places[name]),
+    )
     progress("rewriting by admitted rules")
     settings = Settings(not request.exact, request.costs, implementable, request.options)
     offloaded = offload(graph, gate, targets, settings)

@@ -67,17 +67,20 @@ def open_gate(
     *,
     prover: Callable[[Subject], Mapping[str, str]] | None = None,
     store: ProofStore | None = None,
+    looking: Callable[[str], None] = lambda name: None,
 ) -> Gate:
     """Admits those of ``entries`` that have a live certificate in ``directory``.
 
     ``prover`` gives the identity of the prover in use, which certificates must be of; None admits those of all provers.
     ``store`` is asked what proofs of a claim by that prover asked.  With solvers in ``recheck`` the obligations of each
     certificate are compared with those that its claim needs, and answered again; it does not matter then who wrote it.
+    ``looking`` is told the name of each claim before it is looked at.
     Raises KeyError for a solver that is not known, and StoreError as the store does.
     """
     admitted: dict[str, Admission] = {}
     left_out: dict[str, str] = {}
     for name, entry in entries.items():
+        looking(name)
         admission = _admission(name, entry, directory, tuple(recheck), None if recheck else prover, store)
         if isinstance(admission, str):
             left_out[name] = admission
