@@ -31,15 +31,18 @@ def filled(x: Tensor, extents: Mapping[int, IndexLike]) -> Tensor:
     return x
 
 
-def block_boxes(blocks: int, rows: Extent, others: Sequence[Extent]) -> Iterator[tuple[Span[Extent], ...]]:
-    """The boxes of blocks of so many rows that are stacked, with all along other axes of these extents."""
+def block_boxes(blocks: int, rows: Extent, others: Sequence[Span[Extent]]) -> Iterator[tuple[Span[Extent], ...]]:
+    """The boxes of blocks of so many rows that are stacked, with these spans of other axes."""
     for j in range(blocks):
-        yield ((rows * j, rows * (j + 1)), *((rows * 0, extent) for extent in others))
+        box = list(others)
+        box.insert(0, (rows * j, rows * (j + 1)))
+        yield tuple(box)
 
 
 def blocks_filled(x: Tensor, blocks: int, extents: Mapping[int, IndexLike]) -> Tensor:
     """Blocks of h rows that are stacked, each filled by itself."""
-    return concat(0, *(filled(box_of(x, box), extents) for box in block_boxes(blocks, HIDDEN, x.shape[1:])))
+    others = [(index(0), extent) for extent in x.shape[1:]]
+    return concat(0, *(filled(box_of(x, box), extents) for box in block_boxes(blocks, HIDDEN, others)))
 
 
 AROUND: Final = Change(

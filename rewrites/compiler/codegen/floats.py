@@ -206,7 +206,7 @@ class FloatImplementation(Implementation):
             raise SequenceError(f"{what} must keep the beginning of {computed}, which it computes, not {kept}")
         for name, box in {**boxes, RESULT: kept}.items():
             codes = step.tensors[self._host_tensor(name)]
-            required = [(name, part, place) for part, place in self._placed(call, name, box)]
+            required = [(name, part, place) for part, place in self._boxes_among_codes(call, name, box)]
             found = sorted(map(self._of_conversion, self._converting.get(codes, [])), key=lambda each: each[2])
             if found != required:
                 raise SequenceError(
@@ -214,7 +214,7 @@ class FloatImplementation(Implementation):
                     f"it is {_shown(found)}"
                 )
 
-    def _placed(self, call: Call, name: str, box: Part) -> list[tuple[Part, int]]:
+    def _boxes_among_codes(self, call: Call, name: str, box: Part) -> list[tuple[Part, int]]:
         """The parts of a box of an operand, or of the result, each with its first row among the codes, in that order.
 
         By default there is one.

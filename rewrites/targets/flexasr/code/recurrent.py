@@ -140,12 +140,12 @@ class Recurrent(AdaptiveFloats):
         order = GATES[_kind(self.node)]
         return [Piece(j * hidden, (j + 1) * hidden, place * wide, wide) for place, j in enumerate(order)]
 
-    def _placed(self, call: Call, name: str, box: Part) -> list[tuple[Part, int]]:
+    def _boxes_among_codes(self, call: Call, name: str, box: Part) -> list[tuple[Part, int]]:
         """Of weights and biases the rows of each gate, in the order of the cores, with zeros up to whole cores."""
         if name not in GATED:
-            return super()._placed(call, name, box)
+            return super()._boxes_among_codes(call, name, box)
         order, (_, *others) = GATES[_kind(self.node)], self._type(name).shape
-        blocks = [*block_boxes(len(order), self.types[2].shape[1], others)]
+        blocks = [*block_boxes(len(order), self.types[2].shape[1], [(0, extent) for extent in others])]
         wide = call.sizes["no"] * FEATURES
         return [(self._viewed(name, blocks[j]), k * wide) for k, j in enumerate(order)]
 
