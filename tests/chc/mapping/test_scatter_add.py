@@ -354,6 +354,46 @@ def attention_in_blocks(fault: str, k: Kernel, s: States) -> None:
             add(k, s, j * m + i if fault == "transposed" else i * m + j, product)
 
 
+def convolved_rows(k: Kernel, s: States) -> None:
+    """dst[b, o] = sum over t < 3, t <= o of x[b, o - t] * w[t]."""
+    n, m = s["n"], s["m"]
+    with k.loop("b", n) as b, k.loop("o", m) as o:
+        acc = k.let("acc", NOTHING)
+        with k.loop("t", const(3, 32)) as t:
+            word = k.load("x_word", s["src"], ite(t <= o, b * m + (o - t), ZERO))
+            k.assign(acc, acc + ite(t <= o, multiply(word, k.load("w_word", s["tmp"], t)), NOTHING))
+        k.store(s["dst"], b * m + o, acc)
+
+
+def rows_in_two_halves(fault: str, k: Kernel, s: States) -> None:
+    """Each row is scattered to one of two rows of accumulators in turn, behind the output, and copied from there."""
+    n, m = s["n"], s["m"]
+    length = m + 2
+
+    def half(of: Expr) -> Expr:
+        return n * m + ite(of % 2 == 1, length, ZERO)
+
+    def clear_half(name: str, begin: Expr, count: Expr) -> None:
+        with k.loop(name, count) as z:
+            k.store(s["dst"], begin + z, NOTHING)
+
+    if fault == "cleared once":
+        clear_half("z_once", n * m, length + length)
+    with k.loop("b", n) as b:
+        if fault not in ("cleared once", "cleared too late"):
+            clear_half("z", half(b + 1 if fault == "the other half is cleared" else b), length)
+        with k.loop("i", m) as i, k.loop("t", const(3, 32)) as t:
+            product = multiply(k.load("x_word", s["src"], b * m + i), k.load("w_word", s["tmp"], t))
+            add(k, s, half(b) + i + t, product)
+        if fault == "cleared too late":
+            clear_half("z_late", half(b), length)
+        with k.loop("o", m) as o:
+            place = {"the other half is copied": half(b + 1) + o, "one further": half(b) + o + 1}.get(
+                fault, half(b) + o
+            )
+            k.store(s["dst"], b * m + o, k.load("result", s["dst"], place))
+
+
 ROWS, SQUARE = N.zext(32), (N.zext(32), N.zext(32))
 PATTERNS: dict[str, tuple[Pattern, Body, tuple[Expr, Expr], tuple[str, ...]]] = {
     "windows of three by three": (
@@ -430,6 +470,18 @@ PATTERNS: dict[str, tuple[Pattern, Body, tuple[Expr, Expr], tuple[str, ...]]] = 
             "one more",
             "no mask",
             "transposed",
+        ),
+    ),
+    "rows in two halves": (
+        rows_in_two_halves,
+        convolved_rows,
+        (N.zext(32), M.zext(32)),
+        (
+            "cleared once",
+            "cleared too late",
+            "the other half is cleared",
+            "the other half is copied",
+            "one further",
         ),
     ),
     "pairs in another order": (
