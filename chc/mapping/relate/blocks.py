@@ -13,7 +13,7 @@ then those of its rest, or those of blocks, one after the other.  Nothing is ask
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from chc.mapping.arithmetic.exact import equal, less, product, successor, total
 from chc.mapping.memory.alternating import Alternating
@@ -38,12 +38,16 @@ def partnered(context: Context, label: str, device: tuple[Values, FoldUse], ir: 
     return _in_blocks_of_steps(context, label, here, one, other)
 
 
-def partner_length(context: Context, use: FoldUse, ir: FoldUse) -> Expr | None:
+def partner_length(context: Context, device: tuple[Values, FoldUse], ir: tuple[Values, FoldUse]) -> Expr | None:
     """How many iterations of the IR's outermost loop a fold of the device stands against; None if not found."""
+    (here, use), (there, other) = device, ir
     extents = [e for _, e in use.loops]
+    if use.cycle is None and _step_fold(here, use.fold) is not None and _step_fold(there, other.fold) is None:
+        cut = _cut(context, context.called("blocks"), here, use, other)
+        return None if cut is None else cut.whole
     if use.cycle is None:
-        return _outer(context, extents, ir)
-    length = _step_length(context, use.cycle, ir)
+        return _outer(context, extents, other)
+    length = _step_length(context, use.cycle, other)
     return None if length is None else product([*extents, length])
 
 
@@ -58,7 +62,7 @@ def _from_where_it_goes_on(
     before: list[Expr] = []
     use = _begins_with(side, device)
     while use is not None:
-        length = partner_length(context, use, other)
+        length = partner_length(context, (side, use), ir)
         if length is None:
             return other
         before.append(length)
@@ -108,27 +112,62 @@ def _step_length(context: Context, turns: Cycle | Alternating, ir: FoldUse) -> E
 
 def _in_blocks_of_steps(context: Context, label: str, side: Values, device: FoldUse, ir: FoldUse) -> FoldUse:
     """The IR's fold in blocks as long as the fold that a step of the device's is; as it was where there are none."""
+    name = context.called(f"{label}, blocks")
+    cut = _cut(context, name, side, device, ir, ir.loops[0][1]) if ir.blocks is None else None
+    if cut is None:
+        return ir
+    meaning = "blocks follow each other, and the last one ends with the other side's fold"
+    cut.inside.theorem("lock-step", f"{label}: blocks", cut.covers, meaning)
+    meaning = "without blocks the other side's fold has no iteration"
+    context.theorem("lock-step", f"{label}: no block", cut.none, meaning)
+    return replace(ir, blocks=cut.blocks)
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """A loop of ``whole`` iterations in blocks; that these ``cover`` it, and that without blocks it has ``none``."""
+
+    whole: Expr
+    blocks: Blocks
+    inside: Context
+    covers: Expr
+    none: Expr
+
+
+def _cut(
+    context: Context, name: str, side: Values, device: FoldUse, ir: FoldUse, whole: Expr | None = None
+) -> _Cut | None:
+    """The blocks in which a fold of the device runs whose steps are folds, found; None where there are none.
+
+    How many iterations they have together is ``whole``, or else looked for.
+    """
     inner = _step_fold(side, device.fold)
     if inner is None or device.cycle is not None or device.blocks is not None or len(device.loops) != 1:
-        return ir
+        return None
     (counter, count), own = device.loops[0], fresh("block", device.loops[0][0].sort)
-    if ir.blocks is not None or not context.samples.extend(((own, count),), 0).rows:
-        return ir
-    inside = context.inside(((own, count),), context.called(f"{label}, blocks"))
-    around, whole = narrow(device.iteration({counter: own})), ir.loops[0][1]
-    last = equal(successor(own), count)
+    if not context.samples.extend(((own, count),), 0).rows:
+        return None
+    inside = context.inside(((own, count),), name)
+    around, last = narrow(device.iteration({counter: own})), equal(successor(own), count)
     for length, apart in _blocks(inside, side, inner, around, ir, own):
-        ends = equal(total([product([own, apart]), length]), whole)
-        covers, none = ite(last, ends, equal(length, apart)), less(const(0, 1), count) | equal(whole, const(0, 1))
-        if not all(v for (v,) in inside.samples.evaluate([covers])) or not inside.proves(covers):
-            continue
-        if context.proves(none):
-            meaning = "blocks follow each other, and the last one ends with the other side's fold"
-            inside.theorem("lock-step", f"{label}: blocks", covers, meaning)
-            meaning = "without blocks the other side's fold has no iteration"
-            context.theorem("lock-step", f"{label}: no block", none, meaning)
-            return replace(ir, blocks=Blocks(count, apart, own, length))
-    return ir
+        end = total([product([own, apart]), length])
+        for together in _ends(end, own) if whole is None else [whole]:
+            covers = ite(last, equal(end, together), equal(length, apart))
+            none = less(const(0, 1), count) | equal(together, const(0, 1))
+            likely = all(v for (v,) in inside.samples.evaluate([covers]))
+            if likely and inside.proves(covers) and context.proves(none):
+                return _Cut(together, Blocks(count, apart, own, length), inside, covers, none)
+    return None
+
+
+def _ends(end: Expr, number: Expr) -> Iterator[Expr]:
+    """How many iterations blocks may have together: parts of where one ends that are the same in all, and multiples."""
+    nodes = list(dict.fromkeys(n for n in postorder([end]) if isinstance(n.sort, BvSort)))
+    same = [n for n in nodes if number.name not in free_variables(n)]
+    literals = [n for n in same if n.is_const and n.value > 0]
+    sizes = [n for n in same if not n.is_const]
+    shifts = [const(1 << n.args[1].value, 32) for n in nodes if n.op == "bvshl" and n.args[1].is_const]
+    yield from (product([n, *unit]) for n in sizes for unit in ((), *((u,) for u in (*literals, *shifts))))
 
 
 def _step_fold(side: Values, fold: Fold) -> Fold | None:

@@ -285,7 +285,7 @@ class Equivalence:
         if not (isinstance(device, FoldUse) and isinstance(ir, FoldUse)) or left in set(device.symbols):
             return right
         begins = all(t.is_const or t in self.device.sources for t in device.initial)  # not with iterations written out
-        length = partner_length(context, device, ir) if begins else None
+        length = partner_length(context, (self.device, device), (self.ir, ir)) if begins else None
         return right if length is None else substitute(right, last_iterations(context, self.ir, ir, length))
 
     def _pair_folds(self, context: Context, left: Expr, right: Expr) -> None:

@@ -161,6 +161,27 @@ def the_first_block_is_peeled(h: Host, fault: str) -> None:
 
 
 @pattern(
+    "the peeled tile is the one before",
+    "the loop runs over all tiles",
+    "the peeled tile begins anew",
+    "the peeled tile adds if it is the first",
+    "the last block is a tile short",
+)
+def the_last_tile_is_peeled_off_blocks(h: Host, fault: str) -> None:
+    with h.loop(M) as i, h.loop(N) as j:
+        depth = K if fault == "the loop runs over all tiles" else K - 1
+        with h.loop((depth + 3) >> 2) as kb:
+            length = smaller(const(4, 32), depth - (kb << 2))
+            if fault == "the last block is a tile short":
+                length = ite((kb << 2) + length == depth, length - 1, length)
+            block(h, i, j, kb << 2, length, ~(kb == 0))
+        last = ite(K == 1, ZERO, K - 2) if fault == "the peeled tile is the one before" else K - 1
+        adds = {"the peeled tile begins anew": NEVER, "the peeled tile adds if it is the first": true}
+        block(h, i, j, last, const(1, 32), adds.get(fault, ~(K == 1)))
+        h.read(ZERO, i, j)
+
+
+@pattern(
     "the last block is left out",
     "a tile is there twice",
     "each block begins anew",
