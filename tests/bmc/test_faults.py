@@ -28,7 +28,7 @@ SECONDS = {
     "unit_names_only_even_manager_entries",
 }  # fmt: skip
 """Faults whose search takes seconds."""
-LONG = {"window_one_by_two", "odd_rows_admitted"}
+LONG = {"window_one_by_two", "odd_rows_admitted", "store_swaps_bytes", "one_lane_too_few"}
 """Faults of which the attempt at a proof takes seconds."""
 
 

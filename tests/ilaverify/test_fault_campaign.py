@@ -93,8 +93,8 @@ def test_only_wrong_mutants_are_put_to_the_prover_and_counted_by_what_it_says() 
 def test_no_mutant_of_a_toy_is_proved_by_its_method() -> None:
     copying, sums = MappingSubject(mapping(copy_body, copy_body)), MappingSubject(RIGHT, SHAPE)
     for subject, seed in ((copying, 0), (sums, 1)):
-        campaign = run_campaign(subject, 10, seed=seed, limits=Limits(2, 10.0))
-        assert len(campaign.tried) == 10 and len(campaign.different) >= 4, campaign
+        campaign = run_campaign(subject, 6, seed=seed, limits=Limits(2, 120.0))
+        assert len(campaign.tried) == 6 and len(campaign.different) >= 3, campaign
         assert not campaign.wrongly_proved and not campaign.not_run
         assert set(campaign.not_proved) <= {"UNKNOWN", "REFUTED"}, campaign.not_proved
 

@@ -197,9 +197,11 @@ def checked(rule: TensorRule, draw: random.Random) -> int:
 
 
 RIGHT = [r for r in RULES if r.kind is not Kind.WRONG]
+SECONDS = {"convolution with bias as windows times filters with bias"}
+"""Rules of which the proof takes seconds; slow tests have them."""
 
 
-@pytest.mark.parametrize("rule", RIGHT[::9], ids=lambda r: r.name)
+@pytest.mark.parametrize("rule", [r for r in RIGHT[::9] if r.name not in SECONDS], ids=lambda r: r.name)
 def test_steps_hold_on_numbers(rule: TensorRule) -> None:
     checked(rule, random.Random(1))
 

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from bmc.counterexample import replays
+from bmc.search import search
 from chc.mapping.prove import prove
 from ila_lang import Expr, Function, Kernel, bv, const, ite, primitive, true, var
 from ila_lang.mapping import Lemma
 from ilaverify.refutations import write_refutation
+from rewrites.claims import verify as module
 from rewrites.claims.subjects.mapping import MappingSubject
 from rewrites.claims.verify import counterexample_of, verify
 from smt_encodings.claims import Status
@@ -20,6 +22,15 @@ from smt_encodings.solvers import z3 as solver_z3
 from tests.chc.mapping.toy import M, N, mapping
 
 
+@pytest.fixture
+def little_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small shapes, which show no difference, are searched for a second and no longer."""
+    monkeypatch.setattr(
+        module, "search", lambda claim, budget_seconds, **more: search(claim, budget_seconds=2.0, **more)
+    )
+
+
+@pytest.mark.usefixtures("little_search")
 def test_the_sizes_of_a_solvers_model_are_run() -> None:
     """At one number of rows the device has one less: no small shape shows it, and no sampled one."""
 
