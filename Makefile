@@ -29,10 +29,10 @@ resnet20: $(VENV)/installed-compare ## compile ResNet-20 by proved rules, run it
 	$(BIN)/ilaverify run build/resnet20 --random 1 --reference onnxruntime
 
 test: $(VENV)/installed-dev ## run the tests and doctests that take seconds
-	$(BIN)/python -m pytest -n $(WORKERS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 test-slow: $(VENV)/installed-dev ## run the tests marked slow
-	$(BIN)/python -m pytest -n $(WORKERS) -m slow
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m slow
 
 lint: $(VENV)/installed-dev ## check style and formatting
 	$(BIN)/ruff check
