@@ -76,6 +76,7 @@ class NoKill:
             self._by_order_of_loops,
             self._by_iteration_that_meets_the_cell,
             self._by_facts_of_output_dependence,
+            self._by_writes_apart,
             self._by_equal_digits,
             self._by_other_address_in_steps,
             self._by_last_digit,
@@ -132,6 +133,14 @@ class NoKill:
             return False
         self.context.proof.discharger.follows(self.group, self._what(), premises, goal, _MEANING)
         return True
+
+    def _by_writes_apart(self) -> bool:
+        """The definition's write and this one write no cell both, in any iterations; the cell is the definition's."""
+        return (
+            self.definition is not None
+            and self.definition.write is not self.other
+            and self.layout.apart(self.definition.write, self.other)
+        )
 
     def _by_equal_digits(self) -> bool:
         """Both addresses are built alike of digits; where they are equal, so are these, which comes at another time."""

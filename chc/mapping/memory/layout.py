@@ -131,6 +131,8 @@ class Layout:
     schedule: Schedule
     instances: dict[tuple[Write, Loops], SymbolicInstance] = field(default_factory=dict)
     injective: dict[Write, list[Expr] | None] = field(default_factory=dict)
+    disjoint: dict[tuple[Write, Write], bool] = field(default_factory=dict)
+    """Whether two writes are known to write no cell both."""
     output_dependences: dict[Write, OutputDependence] = field(default_factory=dict)
     written_once: dict[Write, Definition] = field(default_factory=dict)
     """Writes of which a proof takes that they write a cell exactly once, each with one iteration."""
@@ -183,6 +185,23 @@ class Layout:
                     )
                 self.injective[write] = used
         return self.injective[write]
+
+    def apart(self, one: Write, two: Write) -> bool:
+        """Whether no iteration of a write writes a cell that any of the other one writes, proved once."""
+        if (one, two) not in self.disjoint:
+            here, there = self.instance(one), self.instance(two)
+            addresses = [i.term(i.write.address) for i in (here, there)]
+            for instance in (here, there):
+                instance.fits()
+            names = [f"{i.write.label}, {i.space}," for i in (here, there)]
+            self.disjoint[one, two] = self.disjoint[two, one] = self.proof.follows_in_steps(
+                f"{self.prefix}: layout",
+                f"{names[0]} and {names[1]} write different cells of {plain(one.memory.name)}",
+                [*here.encoding.hypotheses, *there.encoding.hypotheses],
+                smt.Not(smt.Equals(*addresses)),
+                "two writes write no cell of a memory both, whatever their iterations",
+            )
+        return self.disjoint[one, two]
 
     def output_dependence(self, write: Write) -> OutputDependence:
         """What is known of iterations of a write that write the same cell."""

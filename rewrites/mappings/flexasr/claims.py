@@ -98,10 +98,13 @@ CLUSTERED: Final = (
         f"{LINEAR['none'].summary}, each weight an index of one of 16 codes",
         partial(linear_mapping, clustered=True),
     ),
-    MappingClaim(
-        "flexasr_rnn_clustered",
-        f"{RECURRENT['rnn'].summary}, each weight an index of one of 16 codes",
-        partial(recurrent_mapping, "rnn", clustered=True),
+    *(
+        MappingClaim(
+            f"{claim.name}_clustered",
+            f"{claim.summary}, each weight an index of one of 16 codes",
+            partial(recurrent_mapping, kind, clustered=True),
+        )
+        for kind, claim in RECURRENT.items()
     ),
 )
 """Layers whose weights are indices."""

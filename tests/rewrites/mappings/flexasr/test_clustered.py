@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -21,7 +22,8 @@ from rewrites.mappings.programs import filled
 from tests.accel_models.flexasr import tensor_oracle as oracle
 from tests.rewrites.mappings.mapping_checks import edited, fault_tests, require_proved
 
-LINEAR, RNN = linear_mapping(clustered=True), recurrent_mapping("rnn", clustered=True)
+LINEAR = linear_mapping(clustered=True)
+RNN, GRU, LSTM = (recurrent_mapping(kind, clustered=True) for kind in ("rnn", "gru", "lstm"))
 
 
 def sent_otherwise(mapping: TensorMapping, note: str, **changes: Callable[[Expr], Expr]) -> TensorMapping:
@@ -58,6 +60,20 @@ def flag_cleared(mapping: TensorMapping) -> TensorMapping:
     return mapping
 
 
+OF_GATES: dict[str, Callable[[TensorMapping], TensorMapping]] = {
+    "both matrices with the input's table": lambda m: sent_otherwise(m, "store table u", addr_in=lambda a: a - 32),
+    "the input's table in reverse": lambda m: sent_otherwise(
+        m, "store table w", data_in=lambda d: concat(*parts(d, 8))
+    ),
+    "the state's weights with the even column in the high half": lambda m: sent_otherwise(
+        m, "store weights u", data_in=nibbles_swapped
+    ),
+    "rows of a pair of the input's weights exchanged": lambda m: sent_otherwise(
+        m, "store weights w", data_in=halves_swapped
+    ),
+    "weights are no indices": flag_cleared,
+}
+"""Faults of layers with several gates."""
 TABLE, WEIGHTS = "store table weights", "store weights weights"
 FIRST = const(pe_register_address(0, PeRegion.CORE, 3), 32)
 FAULTS: dict[str, Callable[[], TensorMapping]] = {
@@ -87,6 +103,7 @@ FAULTS: dict[str, Callable[[], TensorMapping]] = {
         RNN, "store weights u", data_in=halves_swapped
     ),
     "rnn: weights are no indices": lambda: flag_cleared(RNN),
+    **{f"{m.name}: {name}": partial(fault, m) for m in (GRU, LSTM) for name, fault in OF_GATES.items()},
 }  # fmt: skip
 QUICK = ("linear: the even column in the high half", "linear: the other manager's table")
 
@@ -95,7 +112,7 @@ test_a_fault_is_refuted_by_a_run_that_replays, test_a_fault_is_not_proved_for_ev
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mapping", [LINEAR, RNN], ids=lambda m: m.name)
+@pytest.mark.parametrize("mapping", [LINEAR, RNN, GRU, LSTM], ids=lambda m: m.name)
 def test_a_layer_of_clustered_weights_is_proved_for_every_size(mapping: TensorMapping) -> None:
     require_proved(mapping)
 
@@ -113,18 +130,25 @@ def run(claim: MappingClaim, sizes: tuple[int, ...], tensors: dict[str, np.ndarr
 
 
 def test_layers_of_clustered_weights_are_those_of_the_weights() -> None:
-    x, b, c = drawn(1, 3, 32, top=90), drawn(2, 64), drawn(3, 64)
+    x = drawn(1, 3, 32, top=90)
     tables = [drawn(4 + k, LANES, top=90) for k in range(2)]
-    w, u = drawn(6, 64, 32, top=16), drawn(7, 64, 64, top=16)
-    of = [Quantised(t, 2) for t in (x, tables[0][w], tables[1][u], b, c)]
-    shared = {"host_x": x, "host_w": w, "host_b": b}
-    linear, rnn = (claim for claim in CLUSTERED)
-    found = run(linear, (3, 32, 64), {**shared, "host_table": tables[0]})
-    assert np.array_equal(found, oracle.linear(of[0], of[1], of[3], 2, None))
-    recurrent = {"host_u": u, "host_c": c, "host_w_table": tables[0], "host_u_table": tables[1]}
-    found = run(rnn, (3, 32, 64), {**shared, **recurrent})
-    assert np.array_equal(found, oracle.recurrent("rnn", of[0], tuple(of[1:]), 2))
-    assert len(np.unique(found)) > 8
+    for claim, gates in zip(CLUSTERED, (1, 1, 3, 4), strict=True):
+        b, c = drawn(2, 64 * gates), drawn(3, 64 * gates)
+        w, u = drawn(6, 64 * gates, 32, top=16), drawn(7, 64 * gates, 64, top=16)
+        order = (0, 2, 1, 3)[:gates]  # the oracle has z before n, and f before g
+        ordered = (t.reshape(gates, 64, -1)[list(order)].reshape(t.shape) for t in (tables[0][w], tables[1][u], b, c))
+        of = [Quantised(t, 2) for t in (x, *ordered)]
+        tensors = {"host_x": x, "host_w": w, "host_b": b}
+        if claim is CLUSTERED[0]:
+            found = run(claim, (3, 32, 64), {**tensors, "host_table": tables[0]})
+            expected = oracle.linear(of[0], of[1], of[3], 2, None)
+        else:
+            tensors |= {"host_u": u, "host_c": c, "host_w_table": tables[0], "host_u_table": tables[1]}
+            found = run(claim, (3, 32, 64), tensors)
+            kind = claim.name.removeprefix("flexasr_").removesuffix("_clustered")
+            expected = oracle.recurrent(kind, of[0], tuple(of[1:]), 2)
+        assert np.array_equal(found, expected)
+        assert len(np.unique(found)) > 8
 
 
 def test_twice_as_many_weights_fit() -> None:
