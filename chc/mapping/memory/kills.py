@@ -135,10 +135,14 @@ class NoKill:
         return True
 
     def _by_writes_apart(self) -> bool:
-        """The definition's write and this one write no cell both, in any iterations; the cell is the definition's."""
+        """The definition's write and this one write no cell both, in any iterations; the cell is the definition's.
+
+        A definition that only says since when, such as the beginning of loops, is no write of the program.
+        """
         return (
             self.definition is not None
             and self.definition.write is not self.other
+            and any(w is self.definition.write for w in self.layout.schedule.writes)
             and self.layout.apart(self.definition.write, self.other)
         )
 
