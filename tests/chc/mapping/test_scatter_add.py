@@ -54,10 +54,10 @@ def clear(k: Kernel, s: States, length: Expr, value: int = 0, name: str = "z") -
         k.store(s["dst"], z, const(value, 8))
 
 
-def gather(k: Kernel, s: States) -> None:
-    """dst[o] = sum over t < m of x[o - t] * w[t], where 0 <= o - t < n."""
+def gather(k: Kernel, s: States, more: int = 0) -> None:
+    """dst[o] = sum over t < m of x[o - t] * w[t], where 0 <= o - t < n; ``more`` sums of nothing behind them."""
     n, m = s["n"], s["m"]
-    with k.loop("o", n + m - 1) as o:
+    with k.loop("o", n + m - 1 + more) as o:
         acc = k.let("acc", NOTHING)
         with k.loop("t", m) as t:
             inside = (t <= o) & (o - t < n)
@@ -514,6 +514,22 @@ FIRST = [(name, faults[0]) for name, (_, _, _, faults) in PATTERNS.items() if na
 
 
 CASES = [c if c in FIRST else pytest.param(*c, marks=pytest.mark.slow) for c in FAULTY]
+
+
+def test_a_write_to_cells_that_a_scatter_never_hits_counts() -> None:
+    """It happens at sizes beyond samples alone, behind all cells that are added to; behind the output it does not."""
+
+    def device(behind: int, k: Kernel, s: States) -> None:
+        n, m = s["n"], s["m"]
+        clear(k, s, n + m)
+        with k.loop("i", n) as i, k.loop("t", m) as t:
+            add(k, s, i + t, multiply(k.load("x_word", s["src"], i), k.load("w_word", s["tmp"], t)))
+            with k.when("large", const(100, 32) <= n):
+                k.store(s["dst"], n + m - 1 + behind, const(1, 8))
+
+    ir = partial(gather, more=1)
+    assert status(claim(partial(device, 1), ir, LENGTH + 1)) is Status.PROVED
+    assert status(claim(partial(device, 0), ir, LENGTH + 1)) is not Status.PROVED
 
 
 def test_sizes_may_be_zero() -> None:
