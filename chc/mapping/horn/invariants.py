@@ -91,6 +91,7 @@ def parse_term(text: str, symbols: Mapping[str, FNode]) -> FNode:
     try:
         commands = SmtLibParser().get_script(io.StringIO(source)).commands
     except Exception as error:  # pySMT's parser fails in many ways on text that is no term
+        smt.get_env().stc.stack.clear()  # else the next term is checked with what is left of this one
         raise PysmtException(f"not an SMT-LIB term: {text[:80]} ({error})") from error
     term = commands[-1].args[0] if len(commands) == len(declared) + 1 else None
     # a counter inside a quantifier would not be replaced by its next value

@@ -339,6 +339,7 @@ def test_a_condition_with_a_quantifier_is_refused() -> None:
 def test_what_is_no_condition_is_refused(text: str) -> None:
     with pytest.raises(PysmtException):
         parse_term(text, {"i": K, "n": N})
+    assert smt.FreshSymbol(smt.INT).is_symbol()  # pySMT has nothing left of it
 
 
 pop_env()
