@@ -25,7 +25,7 @@ from pysmt.typing import INT
 from smt_encodings.claims import Unsupported
 from smt_encodings.discharge import conjuncts, decide
 from smt_encodings.expressions.integers import is_linear
-from smt_encodings.expressions.polynomials import Polynomial, expand, polynomial_term
+from smt_encodings.expressions.polynomials import Polynomial, expand, polynomial_term, without
 
 from .ranges import digit_steps, quick
 from .steps import Step
@@ -190,7 +190,7 @@ def _splits(whole: Polynomial, renamed: dict[FNode, FNode]) -> list[tuple[FNode,
     for literal, sizes in sorted(factors, key=lambda f: (-len(f[1]), -f[0])):
         high, low = {}, {}
         for monomial, coefficient in whole.items():
-            left = _without(monomial, sizes)
+            left = without(monomial, sizes)
             if left is None or coefficient % literal:
                 low[monomial] = coefficient
             else:
@@ -203,17 +203,6 @@ def _splits(whole: Polynomial, renamed: dict[FNode, FNode]) -> list[tuple[FNode,
 def _common(factor: FNode, renamed: dict[FNode, FNode]) -> bool:
     """Whether a factor, which may be a choice, is the same on both sides."""
     return renamed.keys().isdisjoint(factor.get_free_variables())
-
-
-def _without(monomial: tuple[FNode, ...], factors: tuple[FNode, ...]) -> tuple[FNode, ...] | None:
-    """A product without some of its factors; None where it does not have them."""
-    left = list(monomial)
-    for factor in factors:
-        place = next((i for i, a in enumerate(left) if a is factor), None)
-        if place is None:
-            return None
-        del left[place]
-    return tuple(left)
 
 
 def _low_digit(polynomial: Polynomial) -> tuple[FNode, int, Polynomial] | None:

@@ -33,6 +33,7 @@ from smt_encodings.expressions.polynomials import (
     polynomial_term,
     product_of,
     text_of,
+    without,
 )
 
 from .steps import Step
@@ -175,13 +176,11 @@ def apart_steps(
         steps = range_steps(hypotheses, smaller, larger, sizes, decide, 1)
         if steps is not None:
             return [*steps, ("apart", [steps[-1][2]], smt.Not(smt.Equals(left, right)))]
-    for literal in sorted({abs(c) for c in (*one.values(), *two.values()) if abs(c) > 1}, reverse=True):
-        radix = smt.Int(literal)
-        lows = [polynomial_term({m: c for m, c in p.items() if c % literal}) for p in (one, two)]
-        highs = [polynomial_term({m: c // literal for m, c in p.items() if c % literal == 0}) for p in (one, two)]
-        inside = [s for low in lows if (s := digit_steps(hypotheses, low, radix, sizes, decide)) is not None]
-        if len(inside) < 2:
+    for radix in _radices(one, two, sizes):
+        found = [_digit_and_rest(hypotheses, p, radix, sizes, decide) for p in (one, two)]
+        if found[0] is None or found[1] is None:
             continue
+        lows, highs, inside = zip(*found, strict=True)
         for what, (a, b), number in (("digits", lows, 0), ("rest", highs, 1)):
             below = None if a is b else apart_steps(hypotheses, a, b, sizes, decide)
             if below is None:
@@ -194,14 +193,42 @@ def apart_steps(
                 steps.append((f"{side}, digit and rest", [], smt.Equals(whole, form)))
                 steps += [(f"{side} digit, {n}", premises, goal) for n, premises, goal in group]
             steps += [(f"{what}: {n}", premises, goal) for n, premises, goal in below]
-            # over any digits and rests; here these are those of left and right
-            d, h, e, k = (smt.Symbol(f"!{x}", INT) for x in ("d", "h", "d.other", "h.other"))
-            ranges = [smt.LE(smt.Int(0), x) for x in (d, e)] + [smt.LT(x, radix) for x in (d, e)]
+            # over any digits, rests and sizes; here these are those of left and right
+            n, d, h, e, k = (smt.Symbol(f"!{x}", INT) for x in ("n", "d", "h", "d.other", "h.other"))
+            base = radix if radix.is_constant() else n
+            ranges = [smt.LE(smt.Int(0), x) for x in (d, e)] + [smt.LT(x, base) for x in (d, e)]
             different = smt.Not(smt.Equals(*((d, e), (h, k))[number]))
-            sums = [smt.Plus(smt.Times(radix, x), y) for x, y in ((h, d), (k, e))]
+            sums = [smt.Plus(smt.Times(base, x), y) for x, y in ((h, d), (k, e))]
             steps.append(("radix", [*ranges, different], smt.Not(smt.Equals(*sums))))
             return steps
     return None
+
+
+def _radices(one: Polynomial, two: Polynomial, sizes: set[FNode]) -> list[FNode]:
+    """What two sums may have a digit below: literal factors, the largest first, and sizes that are factors in both."""
+    literals = sorted({abs(c) for c in (*one.values(), *two.values()) if abs(c) > 1}, reverse=True)
+    factors = [{a for m in p if len(m) > 1 for a in m} & sizes for p in (one, two)]
+    return [*map(smt.Int, literals), *sorted(factors[0] & factors[1], key=text_of)]
+
+
+def _digit_and_rest(
+    hypotheses: Sequence[FNode], whole: Polynomial, radix: FNode, sizes: set[FNode], decide: Decide
+) -> tuple[FNode, FNode, list[Step]] | None:
+    """A sum as ``radix*rest + digit``, and the steps to the digit's range; such as n - 1 of ``a*n + n - 1``."""
+    digit: Polynomial = {}
+    rest: Polynomial = {}
+    for monomial, coefficient in whole.items():
+        if radix.is_constant() and coefficient % int(radix.constant_value()) == 0:
+            rest[monomial] = coefficient // int(radix.constant_value())
+        elif (left := without(monomial, (radix,))) is not None:
+            rest[left] = coefficient
+        else:
+            digit[monomial] = coefficient
+    steps = digit_steps(hypotheses, polynomial_term(digit), radix, sizes, decide)
+    if steps is None and any(c < 0 for c in digit.values()):
+        digit, rest = difference_of(digit, expand(smt.Times(smt.Int(-1), radix))), difference_of(rest, {(): 1})
+        steps = digit_steps(hypotheses, polynomial_term(digit), radix, sizes, decide)
+    return None if steps is None else (polynomial_term(digit), polynomial_term(rest), steps)
 
 
 def _residue_steps(left: FNode, right: FNode, difference: Polynomial) -> list[Step] | None:

@@ -63,3 +63,20 @@ def product_of(left: Polynomial, right: Polynomial) -> Polynomial:
             key = tuple(sorted((*a, *b), key=text_of))
             result[key] = result.get(key, 0) + x * y
     return {m: c for m, c in result.items() if c}
+
+
+def quotient_of(polynomial: Polynomial, factors: tuple[FNode, ...]) -> Polynomial:
+    """The sum that stands with a product: what is left of the monomials that have its factors."""
+    divided = ((without(m, factors), c) for m, c in polynomial.items())
+    return {m: c for m, c in divided if m is not None}
+
+
+def without(monomial: tuple[FNode, ...], factors: tuple[FNode, ...]) -> tuple[FNode, ...] | None:
+    """A product without some of its factors; None where it does not have them."""
+    left = list(monomial)
+    for factor in factors:
+        place = next((i for i, a in enumerate(left) if a is factor), None)
+        if place is None:
+            return None
+        del left[place]
+    return tuple(left)

@@ -57,6 +57,23 @@ def test_no_steps_are_found_for_what_is_not_equal(right: tuple[int, str, str]) -
     assert equality_steps(known, form(s, 16, "q", "v"), form(s, *right), quick) is None
 
 
+@pytest.mark.parametrize("last", [True, False])
+def test_a_row_that_can_only_be_the_last_one_is_put_in_its_place(last: bool) -> None:
+    """A row from 2*q on and below m = 2*q + rest is m - 1 where the rest is at most 1."""
+    row, v, m, n, q, rest = (smt.Symbol(name, INT) for name in ("row", "v", "m", "n", "q", "rest"))
+    twice = smt.Times(smt.Int(2), q)
+    known = [smt.LE(twice, row), smt.LT(row, m), smt.Equals(m, smt.Plus(twice, rest))]
+    known.append(smt.LE(rest, smt.Int(1 if last else 2)))
+    left, right = (smt.Plus(smt.Times(r, n, n), v) for r in (row, smt.Minus(m, smt.Int(1))))
+    steps = equality_steps(known, left, right, quick)
+    assert (steps is not None) is last
+    for _, given, goal in steps or ():
+        assert quick(given, goal)
+    if steps:
+        (_, _, place), (_, premises, whole) = steps
+        assert premises == [place] and whole == smt.Equals(left, right)
+
+
 def test_sums_that_are_built_alike_are_told_by_their_symbols() -> None:
     _, s = symbols()
     one, two = form(s, 16, "q", "v"), form(s, 16, "b", "r")

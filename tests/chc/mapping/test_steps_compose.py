@@ -174,3 +174,34 @@ def test_steps_to_numbers_of_other_residues() -> None:
     steps = apart_steps([], left, right, {n}, quick)
     assert [name for name, _, _ in steps or ()] == ["residue", "no multiple"]
     assert composed([], steps, smt.Not(smt.Equals(left, right)), lemmas)
+
+
+@pytest.mark.parametrize("literal", [0, 1])
+def test_steps_to_numbers_in_rows_of_symbolic_length(literal: int) -> None:
+    """a*n + x and b*n + n - 1 differ where x < n - 1, and not where x < n only."""
+    a, b, x, n = map(number, "abxn")
+    known = [smt.LE(smt.Int(1), n), smt.LE(smt.Int(0), x), smt.LT(x, smt.Minus(n, smt.Int(1 - literal)))]
+    last = smt.Minus(n, smt.Int(1))
+    left, right = smt.Plus(smt.Times(a, n), x), smt.Plus(smt.Times(b, n), last)
+    steps = apart_steps(known, left, right, {n}, quick)
+    lemmas: dict[str, list[Instance]] = {
+        "radix": [{"!n": n, "!d": x, "!d.other": last, "!h": a, "!h.other": b}],
+        "digits: sum": [{}],
+    }
+    if literal:
+        assert steps is None
+    else:
+        assert composed(known, steps, smt.Not(smt.Equals(left, right)), lemmas)
+
+
+def test_steps_to_rows_of_symbolic_length_that_differ() -> None:
+    a, b, x, y, n = map(number, "abxyn")
+    known = [smt.LE(smt.Int(1), n), *within((x, y), n)]
+    rows = smt.Times(smt.Int(2), a), smt.Plus(smt.Times(smt.Int(2), b), smt.Int(1))
+    left, right = (smt.Plus(smt.Times(row, n), digit) for row, digit in zip(rows, (x, y), strict=True))
+    steps = apart_steps(known, left, right, {n}, quick)
+    lemmas: dict[str, list[Instance]] = {
+        "radix": [{"!n": n, "!d": x, "!d.other": y, "!h": rows[0], "!h.other": rows[1]}],
+        "rest: no multiple": [{"!k": smt.Minus(a, b)}],
+    }
+    assert composed(known, steps, smt.Not(smt.Equals(left, right)), lemmas)
