@@ -81,7 +81,7 @@ def claimed(implementation: Implementation, executed: Executed) -> NDArray[Any]:
     """The result that the mappings' claims say: every program's IR side on the same operands, by the interpreter."""
     codes = {name: c[None] for name, c in executed.codes.items()}
     if isinstance(implementation, FloatImplementation):
-        contents = {name: words.reshape(-1) for name, words in (codes | implementation._fixed_words).items()}
+        contents = {name: words.reshape(-1) for name, words in (codes | implementation._zero_words).items()}
         for step in implementation.sequence.steps:
             own = {name: contents[tensor] for name, tensor in step.tensors.items() if tensor in contents}
             result = _computed(step.claim.mapping, step.sizes, own)

@@ -149,8 +149,9 @@ def divided(form: Form, shape: tuple[int, ...]) -> Divided:
     each = {atom: _part(atom, matrix) for atom, matrix in form.items()}
     lengths = {atom: length_of(most) for atom, most in each.items()}
     limit = max(lengths.values(), default=0.0) * _NEGLIGIBLE
-    total = sum((each[atom] for atom in form if lengths[atom] <= limit), np.zeros(math.prod(shape))) * UPWARD
-    large = {atom: matrix for atom, matrix in form.items() if lengths[atom] > limit}
+    small = {atom for atom, length in lengths.items() if length <= limit}
+    total = sum((each[atom] for atom in form if atom in small), np.zeros(math.prod(shape))) * UPWARD
+    large = {atom: matrix for atom, matrix in form.items() if atom not in small}
     return Divided(large, Within(total.reshape(shape), length_of(total)))
 
 
@@ -193,4 +194,4 @@ def spectral_norm(matrix: Reals) -> float:
         power = power @ power
     # the norm of G^p is at most (size + off) 2^exponent
     root = (length_of(power) + off) ** (0.5 / (1 << _SQUARINGS)) * 2.0 ** (exponent / (2 << _SQUARINGS))
-    return math.ldexp(root * UPWARD, scale)
+    return math.ldexp(root * UPWARD, scale) + _TINY

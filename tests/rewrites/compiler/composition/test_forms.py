@@ -13,7 +13,7 @@ import pytest
 from ir_semantics.graph import Builder, Graph, TensorType
 from rewrites.compiler.codegen import Bounds
 from rewrites.compiler.composition import of_ranges
-from rewrites.compiler.composition.forms import Atom, Matrix, spectral_norm, within
+from rewrites.compiler.composition.forms import Atom, Matrix, divided, spectral_norm, within
 from rewrites.compiler.composition.of_ranges import in_ranges
 
 OWN, CHANGE, WEIGHTS, RANGE = 0.01, 0.02, 0.005, 4.0
@@ -29,6 +29,20 @@ def test_a_spectral_norm_is_bounded_from_above_and_closely(scale: float) -> None
         true = float(np.linalg.norm(matrix, 2))
         assert true * (1 - 1e-12) <= spectral_norm(matrix * scale) / scale <= 1.3 * true
     assert spectral_norm(np.zeros((2, 3))) == 0
+
+
+def test_a_spectral_norm_of_numbers_below_the_normal_ones_is_no_smaller() -> None:
+    for seed in range(20):
+        matrix = np.random.default_rng(seed).normal(size=(5, 5)) * 2.0**-1060
+        assert spectral_norm(matrix) >= np.linalg.norm(matrix * 2.0**1000, 2) * 2.0**-1000
+
+
+def test_a_part_that_is_no_number_is_not_lost() -> None:
+    part, other = (Atom.of(np.ones(2)) for _ in range(2))
+    with np.errstate(invalid="ignore"):
+        form = {part: Matrix(np.full((2, 2), np.nan)), other: Matrix(np.eye(2))}
+        for order in (form, dict(reversed(form.items()))):
+            assert {part, other} == set(divided(order, (2,)).large)
 
 
 def test_what_float64_rounds_of_a_matrix_is_within_what_is_carried_along() -> None:
