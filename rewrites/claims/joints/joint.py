@@ -219,6 +219,13 @@ class Joint:
         results = run(*(parameters[name] for name in mapping.parameters))
         return dict(zip(values, map(int, results), strict=True))
 
+    def types(self, parameters: Mapping[str, int]) -> tuple[TensorType, ...]:
+        """The operator's operands of a program at sizes of the mapping."""
+        return self._types_at(self.sizes(parameters))
+
+    def _types_at(self, sizes: Mapping[str, int]) -> tuple[TensorType, ...]:
+        return tuple(TensorType("float32", shape_at(t, sizes)) for t in self.operands)
+
     def covers(
         self,
         operator: Operator,
@@ -271,7 +278,7 @@ class Joint:
         domain = both(rule.premise, self.fits)
         if not holds(domain, sizes):
             return f"its sizes must satisfy {domain}"
-        stated = tuple(TensorType("float32", shape_at(t, sizes)) for t in self.operands)
+        stated = self._types_at(sizes)
         if [(t.dtype, t.rank) for t in types] != [(t.dtype, t.rank) for t in stated]:
             return f"operands must be such as {', '.join(map(str, stated))}, not {', '.join(map(str, types))}"
         numbers = {AnyNumber(name): constant_of(np.asarray(attributes[name], "float32")) for name in self.numbers}

@@ -9,8 +9,9 @@ number formats rest on, ``programs`` the mappings' device programs, ``bounding``
 from .buffers import host_plan, host_problem
 from .calibration import Calibration, calibrate
 from .implement import constants_of, implement, implementable, quantisation_of
+from .instances import joints_of
 from .interface import Bounds, Call, CannotOffload, Choice, Executed, ExecutedSamples, Implementation, Options
-from .operators import AcceleratorOperator, accelerator_operator, declared, joint_problem, joints_of, operator_of
+from .operators import AcceleratorOperator, accelerator_operator, declared, joint_problem, operator_of
 from .programs import Devices, is_program_of
 
 __all__ = [

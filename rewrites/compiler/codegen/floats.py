@@ -24,13 +24,12 @@ from rewrites.mappings.claim import MappingClaim
 from rewrites.mappings.conversions import SOURCE, TARGET, Box, ConversionClaim, axis_sizes
 from rewrites.mappings.sequence import HostTensor, ProgramSequence, SequenceError, Step
 
-from .interface import Call, CannotOffload, Implementation, Options, Part, Quantisation, Reals, Tensors
+from .instances import NoInstance, boxes_of
+from .interface import RESULT, Call, CannotOffload, Implementation, Options, Part, Quantisation, Reals, Tensors
 from .parts import viewed
 from .programs import Devices
 
 Words = NDArray[Any]
-RESULT = "y"
-"""The result's name among the tensors of a sequence; operands have their own."""
 FLOAT = 32
 
 
@@ -62,7 +61,7 @@ class FloatImplementation(Implementation):
             if self.conversions:
                 for call in range(len(self.calls)):
                     self._require_boxes(call)
-        except (SizeError, SequenceError) as error:
+        except (SizeError, SequenceError, NoInstance) as error:
             raise CannotOffload(str(error)) from error
 
     def bind(self, constants: Mapping[int, Array]) -> None:
@@ -177,14 +176,6 @@ class FloatImplementation(Implementation):
 
     # -- which boxes they are --------------------------------------------------------------------------------
 
-    def _boxes(self, call: Call) -> dict[str, Part]:
-        """The box of the result, ``y``, that a call computes, and those of operands that a proved rule has for it.
-
-        By default all of everything: nothing is cut.
-        """
-        whole = {name: tuple((0, extent) for extent in self._type(name).shape) for name in self.operands}
-        return {**whole, RESULT: tuple((0, end) for _, end in call.parts[RESULT])}
-
     @cached_property
     def _converting(self) -> dict[str, list[Step]]:
         """The conversions to or from each tensor of codes."""
@@ -197,7 +188,7 @@ class FloatImplementation(Implementation):
     def _require_boxes(self, number: int) -> None:
         """Raises SequenceError unless the sequence takes the boxes of operands of which a call computes its own."""
         call, step, what = self.calls[number], self._call_steps[number], f"call {number} of {self.node.operator}"
-        boxes = self._boxes(call)
+        boxes = boxes_of(self, call)
         computed, kept, extents = boxes[RESULT], call.parts[RESULT], self.sequence.tensors[step.output].shape
         spans = self._viewed(RESULT, computed)
         if tuple(end - first for first, end in spans) != extents:

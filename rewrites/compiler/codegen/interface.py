@@ -35,6 +35,8 @@ Tensors = Mapping[str, NDArray[Any]]
 """Host tensors of a program by name: flat arrays of element codes."""
 Part = tuple[tuple[int, int], ...]
 """A part of a tensor: the first index and the one after the last, of every axis."""
+RESULT = "y"
+"""The result's name among parts and tensors; operands have their own."""
 Quantisation = Mapping[str, int]
 """The parameters of a node's number formats, by name; each operator says which it has."""
 Ranges = Mapping[str, float]

@@ -150,20 +150,6 @@ def joint_problem(operator: AcceleratorOperator, mapping: MappingClaim, gate: Ga
     return None
 
 
-def joints_of(implementation: Implementation) -> dict[str, str]:
-    """The joints that calls rest on, and their bounds, each with why a call is none of it; empty where it is one."""
-    operator, problems = operator_of(implementation), dict[str, str]()
-    attributes = dict(implementation.node.attributes)
-    for number, call in enumerate(implementation.calls):
-        joint = operator.joint(call.mapping)
-        if joint is not None:
-            problem = joint.covers(implementation.types, attributes, call.sizes)
-            problem = problem or joint.joint.misplaced(call.sizes, implementation.laid_out(number))
-            problems[joint.name] = problems.get(joint.name, "") or problem
-            problems |= dict.fromkeys(operator.rests(call.mapping), "")
-    return problems
-
-
 def declared(implementations: Iterable[Implementation]) -> dict[str, str]:
     """The mappings by which operators are executed without a proof that they are the operators, and why."""
     return {

@@ -1,17 +1,20 @@
 """Rules that compute a box of an operator's result from boxes of its operands, so that these fit an accelerator.
 
-Which boxes these are is one function for each operator, of integers and of sizes alike: rules are proved of it for
-every size, and what the host puts into an accelerator's tensors is compared with it.  A box may end beyond its tensor,
-and has zeros there.
+A rule has these boxes as indices of its sizes, so that they are compared, in numbers, with what the host puts into an
+accelerator's tensors.  Which they are is one function for each operator, of integers and of sizes alike.  A box may end
+beyond its tensor, and has zeros there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, TypeAlias, TypeVar
 
 from chc.tensor_rules.rule import TensorRule
-from ir_semantics.scalars.terms import Scalar, exp, relu, variable
+from ir_semantics.graph.elementwise import SIGMOID
+from ir_semantics.scalars.terms import Scalar, apply, relu, variable
 from ir_semantics.tensors.conditions import both, equal, le
 from ir_semantics.tensors.index import Index, IndexLike
 from ir_semantics.tensors.operators import Value, map_, pad, slice_, transpose
@@ -24,6 +27,8 @@ from .words import at_least, bias, sizes, wrong, wrong_over_reals
 Extent = TypeVar("Extent", int, Index)
 Span = tuple[Extent, Extent]
 """The first index along an axis, and the one after the last."""
+Box: TypeAlias = "tuple[Span[Index], ...]"
+"""Of every axis."""
 
 
 def dense_boxes(rows: Span[Extent], outputs: Span[Extent], inputs: Span[Extent]) -> dict[str, tuple[Span[Extent], ...]]:
@@ -58,12 +63,11 @@ SOME = both(le(ROW, ROW_END), le(ROW_END, N), le(FIRST, END), le(END, OUT))
 """Rows and outputs of a dense layer."""
 COMPUTED = both(SOME, le(ROW_END, ROW + ROWS), le(END, FIRST + OUTPUTS))
 """They are among those that are computed, which may be more, and end beyond the result."""
-RISING, FALLING = exp(variable("x")), exp(-variable("x"))
 ACTIVATIONS: dict[str, tuple[str, Scalar]] = {
     "none": ("a dense layer", variable("x")),
     "relu": ("relu of a dense layer", relu(variable("x"))),
-    "sigmoid": ("the logistic function of a dense layer", 1 / (1 + exp(-variable("x")))),
-    "tanh": ("the hyperbolic tangent of a dense layer", (RISING - FALLING) / (RISING + FALLING)),
+    "sigmoid": ("the logistic function of a dense layer", SIGMOID),
+    "tanh": ("the hyperbolic tangent of a dense layer", apply("tanh", variable("x"))),
 }
 """By name, as :mod:`ir_semantics.graph` calls them."""
 
@@ -72,6 +76,58 @@ def box_of(x: Tensor, box: Sequence[Span[Index]], behind: Sequence[IndexLike] = 
     """A box of a tensor, which has so many elements of ``value`` behind it along each axis."""
     filled = pad(x, [0] * x.rank, behind, value) if behind else x
     return slice_(filled, [first for first, _ in box], [end for _, end in box])
+
+
+def _nothing(*operands: Tensor) -> Tensor:
+    raise ValueError("a rule of boxes must say of what")
+
+
+@dataclass(frozen=True, eq=False)
+class BoxRule(TensorRule):
+    """The rule of :func:`in_boxes`."""
+
+    of: Callable[..., Tensor] = _nothing
+    operands: tuple[Tensor, ...] = ()
+    boxes: tuple[Box, ...] = ()
+    behind: tuple[Sequence[IndexLike], ...] = ()
+    attributes: Mapping[str, str | Index] = field(default_factory=dict)
+
+    @cached_property
+    def whole(self) -> Tensor:
+        """Of the operands."""
+        return self.of(*self.operands)
+
+    @cached_property
+    def computed(self) -> Tensor:
+        """Of their boxes."""
+        boxes = zip(self.operands, self.boxes, self.behind, strict=False)
+        return self.of(*(box_of(x, box, behind) for x, box, behind in boxes))
+
+    @cached_property
+    def sides(self) -> tuple[Tensor, Tensor]:
+        """What is equal: the box of the result, and the beginning of what is computed of boxes."""
+        kept = self.boxes[-1]
+        first, extents = [0] * len(kept), [end - first for first, end in kept]
+        return box_of(self.whole, kept), slice_(self.computed, first, extents)
+
+
+def in_boxes(
+    name: str,
+    of: Callable[..., Tensor],
+    operands: Sequence[Tensor],
+    boxes: Sequence[Box],
+    behind: Sequence[Sequence[IndexLike]],
+    **more: Any,
+) -> BoxRule:
+    """The rule that a box of the result ``of`` operands begins what is computed ``of`` boxes of them.
+
+    ``operands`` are inputs whose extents are sizes, ``boxes`` those of each, with so many zeros ``behind`` the operand,
+    and last that of the result.  ``attributes`` are, by name, those of accelerators' operators that are this: values,
+    or sizes of the rule.  ``more`` is as of rules.
+    """
+    unmade = BoxRule(name, operands[0], operands[0], of=of, operands=(*operands,), boxes=(*boxes,), behind=(*behind,))
+    left, right = unmade.sides
+    return replace(unmade, left=left, right=right, **more)
 
 
 def product(x: Tensor, w: Tensor) -> Tensor:
@@ -94,41 +150,48 @@ def computed(of: Tensor) -> Tensor:
     return slice_(of, [0, 0], [ROW_END - ROW, END - FIRST])
 
 
-def operands(rows: Span[Index], outputs: Span[Index], value: Value = 0) -> tuple[Tensor, Tensor, Tensor]:
+GIVEN = (ROW, ROW + ROWS), (FIRST, FIRST + OUTPUTS)
+LAYER = MATRIX, WEIGHTS, BIAS
+BEHIND = [ROWS, ZEROS], [OUTPUTS, ZEROS], [OUTPUTS]
+
+
+def layer_boxes(rows: Span[Index], outputs: Span[Index]) -> tuple[Box, ...]:
     """The boxes of a dense layer's operands."""
-    boxes = dense_boxes(rows, outputs, (NONE, INPUTS))
-    return (
-        box_of(MATRIX, boxes["x"], [ROWS, ZEROS], value),
-        box_of(WEIGHTS, boxes["w"], [OUTPUTS, ZEROS], value),
-        box_of(BIAS, boxes["b"], [OUTPUTS], value),
-    )
+    return tuple(dense_boxes(rows, outputs, (NONE, INPUTS)).values())
 
 
-X, V, B = operands((ROW, ROW + ROWS), (FIRST, FIRST + OUTPUTS))
-PRODUCT_IN_BOXES = TensorRule(
-    "a box of a product of matrices",
-    some(product(MATRIX, WEIGHTS)),
-    computed(product(X, V)),
-    COMPUTED,
-    equality=Equality.OVER_REALS,
-)
+def operands(rows: Span[Index], outputs: Span[Index], value: Value = 0) -> list[Tensor]:
+    """These boxes, with ``value`` behind the operands."""
+    boxes = layer_boxes(rows, outputs)
+    return [box_of(x, box, behind, value) for x, box, behind in zip(LAYER, boxes, BEHIND, strict=True)]
+
+
+def _layer_in_boxes(name: str, of: Callable[..., Tensor], count: int, attributes: Mapping[str, str]) -> BoxRule:
+    boxes = (*layer_boxes(*GIVEN)[:count], ((ROW, ROW_END), (FIRST, END)))
+    more = {"domain": COMPUTED, "equality": Equality.OVER_REALS, "attributes": attributes}
+    return in_boxes(name, of, LAYER[:count], boxes, BEHIND[:count], **more)
+
+
+def _layer(term: Scalar) -> Callable[..., Tensor]:
+    return lambda x, w, b: map_(term, x=dense(x, w, b))
+
+
+PRODUCT_IN_BOXES = _layer_in_boxes("a box of a product of matrices", product, 2, {})
 DENSE_IN_BOXES = {
-    activation: TensorRule(
-        f"a box of {name}",
-        some(map_(term, x=dense(MATRIX, WEIGHTS, BIAS))),
-        computed(map_(term, x=dense(X, V, B))),
-        COMPUTED,
-        equality=Equality.OVER_REALS,
-    )
+    activation: _layer_in_boxes(f"a box of {name}", _layer(term), 3, {"activation": activation})
     for activation, (name, term) in ACTIVATIONS.items()
 }
 """By activation."""
 
-WHOLE = conv(IMAGES, KERNELS, strides=[S, P])
-BOX = slice_(WHOLE, [IMAGE, FIRST, ROW, 0], [IMAGE_END, END, ROW_END, WHOLE.shape[3]])
-PARTS = convolution_boxes(
-    ((IMAGE, IMAGE_END), (FIRST, END), (ROW, ROW_END)), S, ((NONE, C), (NONE, K), (NONE, T), (NONE, W))
-)
+
+def convolved(x: Tensor, w: Tensor) -> Tensor:
+    """The convolution with strides."""
+    return conv(x, w, strides=[S, P])
+
+
+WHOLE = convolved(IMAGES, KERNELS)
+RESULT = (IMAGE, IMAGE_END), (FIRST, END), (ROW, ROW_END)
+PARTS = convolution_boxes(RESULT, S, ((NONE, C), (NONE, K), (NONE, T), (NONE, W)))
 WITHIN = both(
     le(IMAGE, IMAGE_END),
     le(IMAGE_END, N),
@@ -141,15 +204,25 @@ WITHIN = both(
 
 def part(x: Tensor) -> Tensor:
     """The convolution of a part of the images with the filters of a box."""
-    return conv(x, box_of(KERNELS, PARTS["w"]), strides=[S, P])
+    return convolved(x, box_of(KERNELS, PARTS["w"]))
 
 
-CONVOLUTION_IN_BOXES = TensorRule("a box of a convolution", BOX, part(box_of(IMAGES, PARTS["x"])), WITHIN)
+CONVOLUTION_IN_BOXES = in_boxes(
+    "a box of a convolution",
+    convolved,
+    (IMAGES, KERNELS),
+    (PARTS["x"], PARTS["w"], (*RESULT, (NONE, WHOLE.shape[3]))),
+    ((), ()),
+    domain=WITHIN,
+    attributes={"stride_h": S, "stride_w": P},
+)
+BOX = CONVOLUTION_IN_BOXES.left
 
 _VALID = [PRODUCT_IN_BOXES, *DENSE_IN_BOXES.values(), CONVOLUTION_IN_BOXES]
 
+X, V, _ = operands(*GIVEN)
 _FIRST_ROW, _LAST = PARTS["x"][2]
-_ONES = operands((ROW, ROW + ROWS), (FIRST, FIRST + OUTPUTS), 1)
+_ONES = operands(*GIVEN, 1)
 _EXCHANGED = operands((FIRST, FIRST + ROWS), (ROW, ROW + OUTPUTS))
 
 

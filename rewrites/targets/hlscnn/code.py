@@ -27,9 +27,10 @@ from ir_semantics.graph.ir import integer_of
 from rewrites.claims.theorems.convolution import DECLARED, on_run
 from rewrites.claims.theorems.machines import CONVOLUTIONS as BOUNDS
 from rewrites.compiler.codegen.bounding import bounds_of, linear_change
-from rewrites.compiler.codegen.floats import RESULT, FloatImplementation, Piece
+from rewrites.compiler.codegen.floats import FloatImplementation, Piece
 from rewrites.compiler.codegen.formats import check_scale, greatest, power_above, range_of, unscale
 from rewrites.compiler.codegen.interface import (
+    RESULT,
     Bounds,
     Call,
     CannotOffload,
@@ -107,9 +108,6 @@ class Convolution(FloatImplementation):
         whole = (0, filled), (0, kernel[0]), (0, kernel[1]), (0, columns)
         images, filters, rows, _ = result
         return convolution_boxes((images, filters, rows), _strides(self.node)[0], whole)
-
-    def _boxes(self, call: Call) -> dict[str, Part]:
-        return {**self._operand_boxes(call.parts[RESULT]), RESULT: call.parts[RESULT]}
 
     # -- number formats ----------------------------------------------------------------------------
 

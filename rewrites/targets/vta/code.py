@@ -26,9 +26,19 @@ from chc.tensor_rules.rule import TensorRule
 from ir_semantics.graph import Node, TensorType
 from rewrites.claims.theorems import applied
 from rewrites.compiler.codegen.bounding import bounds_of, linear_change
-from rewrites.compiler.codegen.floats import RESULT, FloatImplementation
+from rewrites.compiler.codegen.floats import FloatImplementation
 from rewrites.compiler.codegen.formats import check_scale, greatest, power_above, range_of, rounded_up, unscale
-from rewrites.compiler.codegen.interface import Bounds, Call, CannotOffload, Executed, Options, Part, Ranges, Reals
+from rewrites.compiler.codegen.interface import (
+    RESULT,
+    Bounds,
+    Call,
+    CannotOffload,
+    Executed,
+    Options,
+    Part,
+    Ranges,
+    Reals,
+)
 from rewrites.compiler.codegen.parts import equal_parts, require_elements
 from rewrites.mappings.conversions import ConversionClaim
 from rewrites.mappings.vta.claims import GEMMS, READ, ROUND, ROUND_BIAS
@@ -115,10 +125,6 @@ class Dense(FloatImplementation):
         rows, outputs = (row, row + sizes["m"]), (output, output + sizes["n"] * LANES)
         boxes = dense_boxes(rows, outputs, (0, sizes["kk"] * LANES))
         return {**{name: boxes[name] for name in self.operands}, RESULT: (rows, outputs)}
-
-    def _boxes(self, call: Call) -> dict[str, Part]:
-        (row, _), (output, _) = call.parts[RESULT]
-        return self._computed(call.sizes, row, output)
 
     # -- number formats ----------------------------------------------------------------------------
 

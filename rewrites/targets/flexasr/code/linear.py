@@ -21,7 +21,7 @@ from rewrites.claims.theorems import applied
 from rewrites.claims.theorems.flexasr import LINEAR as LAYERS
 from rewrites.compiler.codegen.bounding import bounds_of, linear_change, row_sum
 from rewrites.compiler.codegen.formats import check_scale, greatest, range_of
-from rewrites.compiler.codegen.interface import Bounds, Call, CannotOffload, Executed, Options, Part, Ranges, Reals
+from rewrites.compiler.codegen.interface import Bounds, Call, CannotOffload, Executed, Options, Ranges, Reals
 from rewrites.compiler.codegen.parts import equal_parts, fits, most_that_fit, require_elements
 from rewrites.mappings.flexasr.claims import LINEAR
 from rewrites.rules.tensor.boxes import DENSE_IN_BOXES, dense_boxes
@@ -131,10 +131,6 @@ class Linear(AdaptiveFloats):
         return self.quantisation[f"bias_{name}"], self._scale(name)
 
     # -- execution ---------------------------------------------------------------------------------
-
-    def _boxes(self, call: Call) -> dict[str, Part]:
-        rows, outputs = result = call.parts["y"]
-        return {**dense_boxes(rows, outputs, (0, call.sizes["ni"] * LANES)), "y": result}
 
     def cut(self, executed: Executed, exact: Reals) -> int:
         """Results beyond their format.

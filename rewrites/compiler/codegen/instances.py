@@ -1,0 +1,212 @@
+"""Which instances of claims a node's calls are: of the joint of each one's mapping, and of the rule of its boxes.
+
+A program at sizes is its operator on operands of the shapes that the joint says.  These are the node's own, or a rule
+says so of boxes of them: at sizes that follow from the node, from the part of the result that is kept, and from the
+program.  All that the rule says of extents, and all its hypotheses, are looked at there, in numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+
+from ir_semantics.graph.build import expansion
+from ir_semantics.graph.ir import attributes_of
+from ir_semantics.graph.types import TensorType
+from ir_semantics.tensors.conditions import All, both, holds, variables_of
+from ir_semantics.tensors.elements import Element
+from ir_semantics.tensors.evaluate import shape_at
+from ir_semantics.tensors.index import Index, Names
+from ir_semantics.tensors.terms import Tensor, element_of, well_formed
+from rewrites.claims.joints.expansion import FAULTS, Expanded, expanded, same, structure_of
+from rewrites.claims.joints.instruction import Unread
+from rewrites.rules.tensor.boxes import BoxRule
+
+from .interface import RESULT, Call, Implementation, Part
+from .operators import AcceleratorOperator, operator_of
+
+
+class NoInstance(ValueError):
+    """A call that is no instance of a rule; the message says why."""
+
+
+def joints_of(implementation: Implementation) -> dict[str, str]:
+    """The joints that calls rest on, and their bounds, each with why a call is none of it; empty where it is one.
+
+    Where a rule says that a call may have boxes, it must be one of these.
+    """
+    operator, problems = operator_of(implementation), dict[str, str]()
+    attributes = dict(implementation.node.attributes)
+    for number, call in enumerate(implementation.calls):
+        joint = operator.joint(call.mapping)
+        if joint is None:
+            continue
+        problem, types = "", implementation.types
+        try:
+            if boxes_of(implementation, call) and any(isinstance(rule, BoxRule) for rule in call.rules):
+                types = joint.joint.types(call.sizes)
+        except NoInstance as error:
+            problem = str(error)
+        problem = problem or joint.covers(types, attributes, call.sizes)
+        problem = problem or joint.joint.misplaced(call.sizes, implementation.laid_out(number))
+        problems[joint.name] = problems.get(joint.name, "") or problem
+        problems |= dict.fromkeys(operator.rests(call.mapping), "")
+    return problems
+
+
+def boxes_of(implementation: Implementation, call: Call) -> dict[str, Part]:
+    """The boxes of operands of which a call computes its own of the result, which is among them.
+
+    Empty for a mapping of tensors as the graph has them.  Raises NoInstance where a call is none of its rule.
+    """
+    node, operator = implementation.node, operator_of(implementation)
+    if not call.parts:
+        if call.rules:
+            raise NoInstance(f"a call of {node.operator} that takes whole tensors must name no rule")
+        return {}
+    joint, whole = operator.stated(call.mapping), [t.shape for t in implementation.types]
+    if joint is not None:
+        given = [t.shape for t in joint.types(call.sizes)]
+    else:  # what its operands are is declared
+        given = [_extents(call.parts[name]) for name in implementation.operands]
+    if [*map(len, given)] != [*map(len, whole)]:
+        raise NoInstance(f"a call of {node.operator} must be given operands of the ranks of {whole}, not {given}")
+    wrong = [rule for rule in call.rules if rule not in operator.splits]
+    if len(call.rules) > 1 or wrong:
+        known = ", ".join(rule.name for rule in operator.splits)
+        raise NoInstance(
+            f"a call of {node.operator} must rest on one of its rules ({known}), not {_names(wrong or call.rules)}"
+        )
+    if not call.rules and given != whole:
+        raise NoInstance(f"a call of {node.operator} without a rule must be given its operands {whole}, not {given}")
+    (rule,) = call.rules or (None,)
+    if isinstance(rule, BoxRule):
+        boxes = _Instance(rule, implementation, call, given).boxes()
+        return dict(zip((*implementation.operands, RESULT), boxes, strict=True))
+    if any(extent < own for a, b in zip(given, whole, strict=True) for extent, own in zip(a, b, strict=True)):
+        raise NoInstance(f"a call of {node.operator} must be given all of its operands {whole}, not {given}")
+    boxes = [*(tuple((0, extent) for extent in shape) for shape in whole)]
+    result = tuple((0, end) for _, end in call.parts[RESULT])
+    return dict(zip((*implementation.operands, RESULT), (*boxes, result), strict=True))
+
+
+class _Instance:
+    """A rule at the sizes of a call, whose program is given operands of these shapes."""
+
+    def __init__(
+        self, rule: BoxRule, implementation: Implementation, call: Call, given: Sequence[tuple[int, ...]]
+    ) -> None:
+        self.rule, self.operator, self.given = rule, operator_of(implementation), given
+        self.types, self.attributes = implementation.types, dict(implementation.node.attributes)
+        self.what = f"a call of {implementation.node.operator}"
+        self.kept = [
+            (first, min(end, extent))
+            for (first, end), extent in zip(call.parts[RESULT], implementation.node.type.shape, strict=True)
+        ]
+        graph = _meant(self.operator, rule)
+        try:
+            self.sizes = _solved(equation for _, *equation in self._equations())
+            self._require(graph)
+        except FAULTS as error:
+            if isinstance(error, NoInstance):
+                raise
+            raise NoInstance(f"{self.what} cannot be compared with {rule.name}: {error}") from error
+
+    def boxes(self) -> list[Part]:
+        """Of operands, and what is computed of the result."""
+        *given, kept = ([(a.value(self.sizes), b.value(self.sizes)) for a, b in box] for box in self.rule.boxes)
+        extents = shape_at(self.rule.computed, self.sizes)
+        computed = [(first, first + extent) for (first, _), extent in zip(kept, extents, strict=True)]
+        return [*map(tuple, given), tuple(computed)]
+
+    def _equations(self) -> Iterator[tuple[str, Index, int]]:
+        rule = self.rule
+        for operand, of in zip(rule.operands, self.types, strict=True):
+            for axis, each in enumerate(zip(operand.shape, of.shape, strict=True)):
+                yield f"{operand} along axis {axis}", *each
+        for name, value in rule.attributes.items():
+            if isinstance(value, Index) and isinstance(number := self.attributes.get(name), int):
+                yield name, value, number
+        for axis, (span, numbers) in enumerate(zip(rule.boxes[-1], self.kept, strict=True)):
+            for each in zip(span, numbers, strict=True):
+                yield f"the part of the result along axis {axis}", *each
+        for operand, box, given in zip(rule.operands, rule.boxes, self.given, strict=False):
+            for axis, ((first, end), extent) in enumerate(zip(box, given, strict=True)):
+                yield f"what the program takes of {operand} along axis {axis}", end - first, extent
+
+    def _require(self, graph: Expanded) -> None:
+        """That the rule holds of the node, and of what the program is given."""
+        rule, sizes = self.rule, self.sizes
+        if missing := {*rule.sizes} - {*sizes}:
+            raise NoInstance(f"{self.what} must say {', '.join(sorted(missing))} of {rule.name}")
+        for what, value, number in self._equations():
+            if (expected := value.value(sizes)) != number:
+                raise NoInstance(f"{self.what} is none of {rule.name}: {what} must be {expected}, not {number}")
+        values = {n: v.value(sizes) if isinstance(v, Index) else v for n, v in rule.attributes.items()}
+        if values != self.attributes:
+            raise NoInstance(f"{self.what} is none of {rule.name}: attributes must be {values}, not {self.attributes}")
+        premise = both(rule.premise, graph.premise, well_formed(rule.right))
+        for condition in premise.parts if isinstance(premise, All) else (premise,):
+            if not holds(condition, sizes):
+                shown = ", ".join(f"{name} = {sizes[name]}" for name in sorted(variables_of(condition)))
+                raise NoInstance(f"{self.what} is none of {rule.name}: {condition} must hold of {shown}")
+        extents = [d for operand in rule.operands for d in operand.shape]
+        given = _solved(zip(extents, (d for shape in self.given for d in shape), strict=True))
+        for types, at in ((self.types, sizes), (self._types_given(), {**sizes, **given})):
+            own = structure_of(expansion(self.operator.name, tuple(types), attributes_of(self.attributes)))
+            if not same(graph.structure, own, at):
+                shown = ", ".join(map(str, types))
+                raise NoInstance(f"what {self.operator.name} stands for at {shown} is not what was read for all sizes")
+
+    def _types_given(self) -> list[TensorType]:
+        return [t.with_shape(shape) for t, shape in zip(self.types, self.given, strict=True)]
+
+
+def _solved(equations: Any) -> dict[str, int]:
+    """The sizes that equations say one after the other, each as a multiple of one that is not yet known."""
+    left, values = [*equations], dict[str, int]()
+    while True:
+        for value, number in left:
+            unknown = value.variables - values.keys()
+            if len(unknown) != 1:
+                continue
+            (name,) = unknown
+            at = {**dict.fromkeys(value.variables, 0), **values}
+            least, next_one = (value.value({**at, name: j}) for j in (0, 1))
+            if next_one != least:
+                values[name] = (number - least) // (next_one - least)
+                break
+        else:
+            return values
+
+
+@lru_cache(maxsize=1024)
+def _meant(operator: AcceleratorOperator, rule: BoxRule) -> Expanded:
+    """The graph that an operator stands for, which a rule must be about, as it says."""
+    try:
+        graph = expanded(operator, rule.operands, rule.attributes)
+    except Unread as error:
+        raise NoInstance(f"{rule.name} is no rule of {operator.name}: {error}") from error
+    if not _equal(graph.term, rule.whole):
+        raise NoInstance(f"{rule.name} is no rule of {operator.name}, which stands for something else")
+    if not all(_equal(*sides) for sides in zip((rule.left, rule.right), rule.sides, strict=True)):
+        raise NoInstance(f"{rule.name} must be the rule of its boxes")
+    return graph
+
+
+def _equal(one: Tensor, other: Tensor) -> bool:
+    return one.shape == other.shape and _element(one) == _element(other)
+
+
+def _element(of: Tensor) -> Element:
+    names = Names()
+    return element_of(of, [Index({(names.fresh("o"),): 1}) for _ in of.shape], names)
+
+
+def _extents(part: Part) -> tuple[int, ...]:
+    return tuple(end - first for first, end in part)
+
+
+def _names(rules: Sequence[Any]) -> str:
+    return ", ".join(rule.name for rule in rules)

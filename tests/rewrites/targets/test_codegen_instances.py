@@ -1,0 +1,148 @@
+"""Calls that are no instances of the claims that they rest on are refused, whoever generates them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rewrites.compiler.codegen import Call, CannotOffload, Options, joints_of, operator_of
+from rewrites.compiler.codegen.instances import NoInstance, boxes_of
+from rewrites.rules.tensor.boxes import CONVOLUTION_IN_BOXES, DENSE_IN_BOXES, PRODUCT_IN_BOXES, product
+from rewrites.rules.tensor.words import relu
+from tests.rewrites.targets.nodes import DEVICES, Case, case, normal
+
+Change = Callable[[Call], Call]
+
+
+def image(
+    height: int = 4, width: int = 6, kernel: tuple[int, int] = (1, 3), images: int = 1, options: Options | None = None
+) -> Case:
+    arrays = normal(1, images, 3, height, width), normal(2, 2, 3, *kernel)
+    return case("hlscnn.conv2d", arrays, options, stride_h=1, stride_w=1)
+
+
+def flexasr(inputs: int = 32) -> Case:
+    arrays = normal(1, 3, inputs), normal(2, 70, inputs), normal(3, 70)
+    return case("flexasr.linear", arrays, activation="relu")
+
+
+def vta() -> Case:
+    return case("vta.dense", (normal(1, 3, 32), normal(2, 40, 32)))
+
+
+def norm() -> Case:
+    return case("flexasr.layer_norm", (normal(1, 3, 32), normal(2, 32), normal(3, 32)), epsilon=1e-5)
+
+
+def recurrent() -> Case:
+    return case("flexasr.rnn", (normal(1, 3, 20), normal(2, 20, 20), normal(3, 20, 20), normal(4, 20), normal(5, 20)))
+
+
+def sizes(**changes: int | str) -> Change:
+    """Other sizes: numbers, or those of other names."""
+
+    def change(call: Call) -> Call:
+        others = {n: call.sizes[v] if isinstance(v, str) else v for n, v in changes.items()}
+        return replace(call, sizes={**call.sizes, **others})
+
+    return change
+
+
+def fewer(**changes: int) -> Change:
+    """Only the first 16 of 32 inputs, and parts to match."""
+
+    def change(call: Call) -> Call:
+        cut = {n: tuple((0, 16) if axis == (0, 32) else axis for axis in part) for n, part in call.parts.items()}
+        parts = {**cut, "y": call.parts["y"]}
+        return replace(sizes(**changes)(call), parts=parts)
+
+    return change
+
+
+def rules(*named: Any) -> Change:
+    return lambda call: replace(call, rules=named)
+
+
+WIDE = Options(chosen={"weight_bits": 16})
+EXCHANGED = {"h": "w", "w": "h", "kh": "kw", "kw": "kh", "oh": "ow", "ow": "oh", "sh": "sw", "sw": "sh"}
+WRONG: dict[str, tuple[Callable[[], Case], Change, str]] = {
+    "height and width": (image, sizes(**EXCHANGED), "takes of x along axis 2 must be 4, not 6"),
+    "height and width, wide weights": (
+        lambda: image(options=WIDE),
+        sizes(**EXCHANGED),
+        "takes of x along axis 2 must be 4, not 6",
+    ),
+    "sides of the kernel": (
+        lambda: image(5, 5),
+        sizes(kh="kw", kw="kh", oh="ow", ow="oh"),
+        "takes of w along axis 2 must be 1, not 3",
+    ),
+    "fewer channels": (image, sizes(c=2), "takes of x along axis 1 must be 3, not 2"),
+    "fewer inputs on FlexASR": (flexasr, fewer(ni=1), "0 <= zeros must hold of zeros = -16"),
+    "fewer inputs on VTA": (vta, fewer(kk=1, block_k=1, blocks_k=1), "0 <= zeros must hold of zeros = -16"),
+    "fewer inputs of a recurrent layer": (recurrent, fewer(ni=1), "must be given all of its operands"),
+    "fewer features of a normalisation": (norm, fewer(nv=1), "must be given its operands"),
+    "no rule": (flexasr, rules(), "without a rule must be given its operands"),
+    "no rule of zeros": (recurrent, rules(), "without a rule must be given its operands"),
+    "a rule of another operator": (flexasr, rules(CONVOLUTION_IN_BOXES), "must rest on one of its rules"),
+    "a rule of another activation": (
+        flexasr,
+        rules(DENSE_IN_BOXES["tanh"]),
+        "attributes must be {'activation': 'tanh'}, not {'activation': 'relu'}",
+    ),
+    "two rules": (vta, rules(PRODUCT_IN_BOXES, PRODUCT_IN_BOXES), "must rest on one of its rules"),
+    "a rule of the same name": (vta, rules(replace(PRODUCT_IN_BOXES)), "must rest on one of its rules"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_a_call_means_is_compared_with_its_node(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    build, change, told = WRONG[name]
+    c = build()
+    right = c.implementation()
+    assert set(joints_of(right).values()) == {""}
+    with monkeypatch.context() as patch:
+        own = type(right)._calls
+        patch.setattr(type(right), "_calls", lambda of: [change(call) for call in own(of)])
+        with pytest.raises(CannotOffload, match=re.escape(told)):
+            c.implementation()
+    # nor is it an instance of the joint, however it was made
+    right.calls = tuple(change(call) for call in right.calls)
+    assert told in next(iter(joints_of(right).values()))
+
+
+def test_a_rule_must_be_about_what_the_operator_stands_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where an operator says that a rule is one of its own, and the rule that it is one of boxes."""
+    right = vta().implementation()
+    (call,), operator = right.calls, operator_of(right)
+    assert boxes_of(right, call)["x"] == ((0, 3), (0, 32))
+    first, *others = PRODUCT_IN_BOXES.boxes
+    moved = replace(PRODUCT_IN_BOXES, boxes=(first[::-1], *others))
+    for other, told in (
+        (replace(DENSE_IN_BOXES["none"], operands=(), attributes={}), "is no rule of vta.dense"),
+        (replace(PRODUCT_IN_BOXES, of=lambda x, w: relu(product(x, w))), "which stands for something else"),
+        (moved, "must be the rule of its boxes"),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setitem(operator.__dict__, "splits", (other,))
+            with pytest.raises(NoInstance, match=told):
+                boxes_of(right, replace(call, rules=(other,)))
+
+
+@pytest.mark.parametrize("options", [Options(), WIDE])
+def test_images_are_boxes_of_all_images(options: Options) -> None:
+    """A program has one image, and its joint is about one."""
+    c = image(images=3, options=options)
+    made = c.implementation()
+    assert len(made.calls) == 3 and set(joints_of(made).values()) == {""}
+    done = made.run(c.operands, DEVICES)
+    assert np.abs(done.value - c.exact).max() <= (made.bounds(done).on_given or 0)
+    first, *_ = made.calls
+    two = replace(first, parts={**first.parts, "y": ((0, 2), *first.parts["y"][1:])})
+    with pytest.raises(NoInstance, match="takes of x along axis 0 must be 2, not 1"):
+        boxes_of(made, two)
