@@ -21,11 +21,11 @@ SIZES = st.one_of(st.integers(1, 80), st.integers(1, 5000))
 
 def made_of(operator: str, shapes: list[tuple[int, ...]], result: tuple[int, ...], **attributes: Any) -> Any:
     """The implementation of a node of these shapes, or why there is none; ``implementable`` says the same."""
+    bits = attributes.pop("weight_bits", 16)
     types = [TensorType("float32", shape) for shape in shapes]
     node = Node(
         OPERATORS[operator].name, tuple(range(len(shapes))), attributes_of(attributes), TensorType("float32", result)
     )
-    bits = attributes.pop("weight_bits", 16)
     try:
         found = implement(node, types, {**BIASES, **SCALES, "weight_bits": bits})
     except CannotOffload as error:
