@@ -32,7 +32,7 @@ from smt_encodings.values import differ, differing_values, falsifying, lemma_ins
 
 from .any_order import AnyOrder
 from .blocks import partner_length, partnered
-from .few_iterations import last_iterations
+from .few_iterations import all_iterations, last_iterations
 from .gathered import pairs
 from .idle import shortened, taken
 from .induction import Goals
@@ -40,9 +40,6 @@ from .iterations import Iterations
 from .lockstep import lock_step, partner_counters
 from .padding import padded, without_padding
 from .scattered_reduction import Sides, holds_fold, often
-
-MOST_UNROLLED = 64
-"""Largest number of iterations of a fold that is written out where the other side has no fold."""
 
 
 @dataclass
@@ -244,7 +241,7 @@ class Equivalence:
     def _folded(self, context: Context, name: str, left: Expr, right: Expr) -> tuple[Expr, Expr]:
         """Both values, with folds that are equal in lock-step or sums that are equal in any order."""
         nests, known = len(self.proof.levels.nests), len(self._equal)
-        one, other = self._unrolled(left, right)
+        one, other = self._unrolled(context, left, right)
         other = self._last_written_out(context, one, other)
         try:
             self._pair_folds(context, one, other)
@@ -261,18 +258,20 @@ class Equivalence:
             self._equal += [(context, (t,)) for t in totals]
         return one, other
 
-    def _unrolled(self, left: Expr, right: Expr) -> tuple[Expr, Expr]:
-        """Both values, with few literal iterations of a fold written out where one side has folds and the other none.
+    def _unrolled(self, context: Context, left: Expr, right: Expr) -> tuple[Expr, Expr]:
+        """Both values, with few iterations of a fold written out where one side has folds and the other none.
 
-        Such are windows, which a device may spell out.
+        Such are windows, which a device may spell out, and loops whose first iteration it peels.
         """
         while True:
             device_folds, ir_folds = _folds_in(left, self.device), _folds_in(right, self.ir)
             side, folds = (self.ir, ir_folds) if not device_folds else (self.device, device_folds)
-            few = [f for f in folds if isinstance(f, FoldUse) and 1 <= f.count <= MOST_UNROLLED]
-            if (device_folds and ir_folds) or not few:
+            if device_folds and ir_folds:
                 return left, right
-            terms = {symbol: term for fold in few for symbol, term in side.unrolled(fold).items()}
+            few = [all_iterations(context, side, f) for f in folds if isinstance(f, FoldUse)]
+            terms = {symbol: term for results in few for symbol, term in results.items()}
+            if not terms:
+                return left, right
             left, right = substitute(left, terms), substitute(right, terms)
 
     def _last_written_out(self, context: Context, left: Expr, right: Expr) -> Expr:

@@ -1,4 +1,7 @@
-"""Few iterations by which one side's fold is longer than the other's, which has them written out before or after it."""
+"""Few iterations that one side has written out: all that the other side's fold has, or those by which it is longer.
+
+A device that peels its first or last iteration has no loop where the sizes leave no other iteration.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,31 @@ from chc.mapping.memory.values import Values
 from ila_lang import Expr, const
 
 FEW = 4
-"""Iterations that a device may have before or after a loop without being one."""
+"""Iterations that a device may have before or after a loop, or instead of it, without being one."""
+
+MOST_UNROLLED = 64
+"""Largest literal number of iterations of a fold that is written out where the other side has no fold."""
+
+
+def all_iterations(context: Context, side: Values, use: FoldUse) -> dict[Expr, Expr]:
+    """The results of a fold in terms without it, where it has literal iterations, or as few in a context by proof.
+
+    By the symbols that stand for them; nothing where there are others, or where that is not found.
+    """
+    if 1 <= use.count <= MOST_UNROLLED:
+        return side.unrolled(use)
+    if len(use.loops) > 1 or use.blocks or use.cycle or use.longer or not context.within(use.context):
+        return {}
+    extent = use.loops[0][1]
+    begin = const(0, extent.width) if use.part is None else use.part[0]
+    for number in (const(k, extent.width) for k in range(FEW + 1)):
+        same = equal(extent, number)
+        if context.proves(same):
+            name = context.called(f"{use.fold.here.label}: written out")
+            context.theorem("lock-step", name, same, "the fold has a few iterations, which are written out")
+            # in the context where it has them: elsewhere they may not exist
+            return side.unrolled(replace(use, context=context, part=(begin, number)))
+    return {}
 
 
 def first_iterations(context: Context, device: FoldUse, ir: FoldUse) -> Expr | None:
