@@ -123,8 +123,10 @@ def _peel(known: Sequence[FNode], digit: FNode, moved: FNode, modulus: int, laye
         # what bounds a digit may be a size: then what is known of that size counts, too
         sizes = {s for h in known if h.get_free_variables() & symbols for s in h.get_free_variables()}
         inside = smt.And(smt.LE(smt.Int(0), term), smt.LT(term, smt.Int(modulus)))
-        about = [h for h in _about(known, sizes | symbols) if is_linear(h)]
-        if not decide(about, inside):
+        # or more, as of the block whose rest bounds the digit: how many blocks there are
+        near, wide = ([h for h in of if is_linear(h)] for of in (_about(known, sizes | symbols), known))
+        about = next((of for of in (near, wide) if decide(of, inside)), None)
+        if about is None:
             return None
         steps.append((f"digit {digit.symbol_name()}{side} below {modulus}", about, inside))
         ranges.append(inside)
