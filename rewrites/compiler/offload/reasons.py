@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
+from ir_semantics.graph.build import nodes_within
 from ir_semantics.graph.ir import Graph, Named, Node
+from ir_semantics.graph.operator import OPERATORS
 from ir_semantics.graph.types import TensorType
 from rewrites.compiler.codegen import accelerator_operator
 from rewrites.egraph import EGraph, Symbol
@@ -42,15 +44,37 @@ def left_on_host(
     were found.
     """
     counts: dict[tuple[str, str], tuple[int, int]] = {}
+    steps_of = _written_out(graph, backends, egraph)
     for node in graph.nodes:
         if node.operator in ("input", "constant") or accelerator_operator(node.operator) is not None:
             continue
         types = tuple(graph.nodes[o].type for o in node.operands)
-        key = node.operator, _reason(node, types, backends, missing, settings, egraph)
+        reason = _reason(node, types, backends, missing, settings, egraph)
+        if reason != MOVEMENT_REASON and (layer := steps_of.get(Symbol(node.operator, node.attributes, node.type))):
+            reason += f"; as a step of {layer}"
+        key = node.operator, reason
         number, steps = counts.get(key, (0, 0))
         counts[key] = number + 1, steps + reduction_steps(node.operator, types, node.attributes, node.type)
     left = [LeftOnHost(operator, reason, n, steps) for (operator, reason), (n, steps) in counts.items()]
     return tuple(sorted(left, key=lambda h: (-h.steps, -h.count, h.operator, h.reason)))
+
+
+def _written_out(graph: Graph, backends: Sequence[Backend], egraph: EGraph) -> dict[Symbol, str]:
+    """Operators like those within composites whose form keeps them from an accelerator, and that are written out in a
+    graph; each with its composite and the reason.
+    """
+    left, found = graph.operators(), dict[Symbol, str]()
+    takers = {k: t for b in reversed(backends) for k, t in b.takers.items() if OPERATORS[k].expand and k not in left}
+    for node in (node for number in egraph.classes() if takers for node in egraph.nodes(number)):
+        if node.symbol.operator in takers:
+            name, attributes = node.symbol.operator, cast(Named, node.symbol.attributes)
+            types = tuple(cast(TensorType, egraph.type_of(c)) for c in node.classes)
+            form = takers[name].taken(Node(name, (), attributes, cast(TensorType, node.symbol.type)), types)
+            if isinstance(form, str):
+                for part, _ in nodes_within(name, types, attributes):
+                    symbol = Symbol(part.operator, part.attributes, part.type)
+                    found.setdefault(symbol, f"{name}, which is written out: {form}")
+    return found
 
 
 def _reason(

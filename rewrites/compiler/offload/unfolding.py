@@ -6,7 +6,7 @@ number is checked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeGuard, TypeVar
 
@@ -244,12 +244,19 @@ def steps(
     yield from (Unfolding.of(name, few, constants, form) for name in ("lstm", "gru", "rnn"))
 
 
+def of_plain_layer(attributes: Mapping[str, T]) -> Mapping[str, T | bool | int]:
+    """The attributes of the layer that :func:`plain_layers` make of one with these."""
+    if attributes["lengths"] is not False:
+        return attributes
+    return {**attributes, "reverse": False, "output": 0 if attributes["output"] == 1 else attributes["output"]}
+
+
 def plain_layers(constants: Constants) -> Iterator[Unfolding]:
     """Recurrent layers from the last timestep, or of the last state alone, by those that are neither."""
 
     def other(egraph: EGraph, node: ENode) -> bool:
-        attributes = dict(node.symbol.attributes)
-        return attributes["lengths"] is False and (attributes["reverse"] is True or attributes["output"] == 1)
+        attributes = {str(name): value for name, value in node.symbol.attributes}
+        return of_plain_layer(attributes) != attributes
 
     form = " from its end, or of its last state"
     yield from (Unfolding.of(name, other, constants, form) for name in ("lstm", "gru", "rnn"))

@@ -16,13 +16,21 @@ from rewrites.compiler.offload.backend import Backend
 from rewrites.compiler.offload.hardware import Hardware
 from rewrites.compiler.offload.places import of_convolution
 from rewrites.compiler.offload.takers import Taken, Taker, as_product, as_sums
-from rewrites.compiler.offload.unfolding import MOST_STEPS, Normalisation, Unfolding, Uniform, plain_layers, steps
+from rewrites.compiler.offload.unfolding import (
+    MOST_STEPS,
+    Normalisation,
+    Unfolding,
+    Uniform,
+    of_plain_layer,
+    plain_layers,
+    steps,
+)
 from rewrites.egraph import EGraph, ENode
 from rewrites.egraph.rewrite import Rewrite
 
 from .code.recurrent import Recurrent
 from .code.rows import LayerNorm
-from .operators import LAYER_NORM, LINEAR, OPERATORS, POOLS, RECURRENT
+from .operators import LAYER_NORM, LINEAR, OPERATORS, POOLS, RECURRENT, RECURRENT_FROM
 from .places import EXACT, FLEXIBLE, NORMALISED
 from .rules import CHAIN_RULES, RULES
 
@@ -40,16 +48,16 @@ def _definitions(constants: Constants, flexible: bool) -> Iterator[Rewrite]:
 
 
 def _other_layer(egraph: EGraph, node: ENode) -> bool:
-    """Whether no program computes a layer, or what it *is* where it is from the last timestep, or of the last state."""
+    """Whether no program computes a layer, which is not by another one."""
     types = [egraph.type_of(operand) for operand in node.operands]
     attributes = {str(name): value for name, value in node.symbol.attributes}
-    plain = attributes["lengths"] is False and (attributes["reverse"] is True or attributes["output"] == 1)
     tensors = [t for t in types if isinstance(t, TensorType)]
-    return not plain and _lacking(node.symbol.operator, attributes, tensors) != ""
+    return of_plain_layer(attributes) == attributes and _lacking(node.symbol.operator, attributes, tensors) != ""
 
 
 def _lacking(kind: str, attributes: Mapping[str, object], types: Sequence[TensorType]) -> str:
-    """Why no program computes one sequence of a layer; empty where one does."""
+    """Why no program computes one sequence of a layer, or of what it is by definition; empty where one does."""
+    attributes = of_plain_layer(attributes)
     others = [name for name, value in attributes.items() if value != LAYER_OPTIONS[kind].get(name)]
     if attributes["output"] == 2:
         return "its result is a state of cells, which FlexASR keeps to itself"
@@ -97,12 +105,17 @@ def _recurrent(node: Node, types: Sequence[TensorType]) -> str | None:
 _POOLING = "FlexASR pools pairs of rows: the host would bring windows into rows, and move more than it compares"
 HARDWARE: Final = Hardware(
     "FlexASR",
-    frozenset({"relu", "sigmoid", "tanh", "add", "sub", "mul"}),
+    frozenset({"relu", "sigmoid", "tanh", "add", "sub"}),
     "computes it on sums of products only: alone it would be a product with an identity matrix, a multiplication for "
     "each feature in place of one operation",
-    {"exp": " but in its attention", "div": " but in its attention, by divisors modulo 4"},
+    {
+        "exp": " but in its attention",
+        "div": " but in its attention, by divisors modulo 4",
+        "mul": " but inside its layers",
+    },
 )
-"""Activation units add, multiply, subtract from 1, and know three functions; their operands come from their core.
+"""Activation units add, subtract from 1, and know three functions; their operands come from their core.  They multiply
+what layers keep inside, gates and states.
 
 The weights of attention would be a softmax, were its divider (``divide_q24``) not of two integer bits: the divisor is a
 sum of exponentials, each up to 1, and so 4 or more for rows of more than 3 elements.
@@ -117,7 +130,7 @@ BACKEND: Final = Backend(
     _definitions,
     {
         **as_product(LINEAR, {"activation": "none"}, bias=True),
-        **{k: Taker(o, _recurrent) for k, o in RECURRENT.items()},
+        **{k: Taker(o, _recurrent) for k, o in RECURRENT_FROM.items()},
         "layer_norm": Taker(LAYER_NORM, _normalisation),
         **{name: Taker(POOLS["max"], otherwise=_POOLING) for name in ("max_pool", "reduce_max")},
         **as_sums(LINEAR, {"activation": "none"}, bias=True),

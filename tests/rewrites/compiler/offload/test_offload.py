@@ -16,6 +16,7 @@ from ir_semantics.graph.words import apply, expand, literal, reduce
 from rewrites.claims.joints.layers import LAYER_OPTIONS
 from rewrites.compiler.codegen import Options, implementable
 from rewrites.compiler.offload.compiler import Offloaded, offload
+from rewrites.compiler.offload.reasons import MOVEMENT_REASON
 from rewrites.compiler.offload.settings import Settings
 from rewrites.egraph import EGraphError
 from rewrites.egraph.graph_checker import check_graphs
@@ -393,6 +394,16 @@ def reasons(found: Offloaded) -> dict[str, str]:
     return {left.operator: left.reason for left in found.host}
 
 
+@pytest.mark.parametrize("changes", [{"output": 1}, {"reverse": True}, {"reverse": True, "output": 1}])
+def test_a_layer_by_definition_another_one_stays_for_that_ones_reason(changes: dict[str, object]) -> None:
+    without = offload(
+        recurrent("lstm", **changes), gate("flexasr_lstm", "flexasr_lstm_from"), find_backends(["flexasr"])
+    )
+    assert without.invocations == {} and reasons(without)["lstm"] == (
+        "without a live certificate it must not be offloaded (flexasr_lstm_from: there is no certificate)"
+    )
+
+
 def test_what_stays_on_the_host_has_a_reason() -> None:
     found = compiled("convolutions on HLSCNN")
     assert "conv" not in reasons(found)
@@ -445,6 +456,10 @@ def test_products_of_other_recurrent_layers_are_offloaded_step_by_step(case: str
     found = offload(graph, ALL, find_backends(["flexasr"]))
     assert set(found.invocations) == {"flexasr.linear"}
     assert sum(h.steps for h in found.host) == 0
+    computed = {h.operator: h.reason for h in found.host if h.reason != MOVEMENT_REASON}
+    assert all(told.endswith(f"; as a step of {kind}, which is written out: {reason}") for told in computed.values())
+    assert computed.get("mul", "FlexASR has no product").startswith("FlexASR has no product")
+    assert len(computed) > (kind != "rnn")
     inputs = {"x": whole(4, 2, 3, seed=9)}
     # sums of fewer than 50 numbers below 8, rounded to 24 bits: 50 * 8 * 2^-24, through slopes of at most 2
     np.testing.assert_allclose(run(found.graph, inputs)["y"], run(graph, inputs)["y"], atol=1e-4)
