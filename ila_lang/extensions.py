@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from traceback import walk_tb
 from types import ModuleType
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -25,6 +26,12 @@ class ExtensionError(InputError):
 class _Named(Protocol):
     @property
     def name(self) -> str: ...
+
+
+def require_builder(what: str, value: object) -> None:
+    """Raises ExtensionError unless a value is a function: what a package offers is built when it is asked for."""
+    if not callable(value):
+        raise ExtensionError(f"{what} must be a function, such as lambda: VALUE, not {value!r:.60}")
 
 
 OWN = "ilaverify"
@@ -96,13 +103,22 @@ def use_module(name: str) -> None:
     try:
         module = import_module(name)
     except Exception as error:
-        message = f"module {name!r} cannot be imported: {type(error).__name__}: {error}"
+        message = f"module {name!r} cannot be imported: {type(error).__name__}: {error}{_place(error, name)}"
         if isinstance(error, ModuleNotFoundError) and str(name).startswith(str(error.name)):
             message += f"; it must be installed, on PYTHONPATH, or in the folder {os.getcwd()}"
         raise ExtensionError(message) from error
     if not any(door.values_of(module) for door in _doors):
         raise ExtensionError(f"module {name!r} must have a value such as a Target, a Method or a FrontEnd; it has none")
     offer(module)
+
+
+def _place(error: Exception, module: str) -> str:
+    """The innermost line of the module's package that an error came through; empty where it came through none."""
+    package, place = str(module).partition(".")[0], ""
+    for frame, line in walk_tb(error.__traceback__):
+        if str(frame.f_globals.get("__name__")).partition(".")[0] == package:
+            place = f" ({frame.f_code.co_filename}:{line})"
+    return place
 
 
 def offer(module: ModuleType) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ila_lang.errors import InputError
 from ila_lang.mapping import TensorMapping
 
-from .catalogue import all_entries, find_campaign, find_mapping, find_simulator, find_subject, mappings
+from .catalogue import all_entries, find_campaign, find_entry, find_mapping, find_simulator, mappings
 from .checking import SOLVERS, Checked, check_file, check_model, files_in, require_readable
 from .errors import UsageError
 from .modules import use_module as use_named
@@ -56,9 +56,10 @@ def prove(claim: str | TensorMapping, method: str = "auto", *, timeout: float = 
     if isinstance(claim, TensorMapping) or claim in mappings():
         mapping = claim if isinstance(claim, TensorMapping) else find_mapping(claim)
         return verify(mapping, method, timeout=timeout, **parameters)
+    entry = find_entry(claim)
     if method != "auto" or parameters:
         raise UsageError(f"{claim} is no mapping, and has one method of proof without parameters; leave them out")
-    return find_subject(claim).prove(Discharger(timeout=timeout))
+    return entry.build().prove(Discharger(timeout=timeout))
 
 
 def _reading(value: object) -> object:

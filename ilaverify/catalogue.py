@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from .errors import UsageError
+from .errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from ila_lang import Ila
@@ -126,10 +125,14 @@ def find_entry(name: str) -> Entry:
     """The claim of that name, not built yet; raises UsageError with close names otherwise."""
     known = mapping_entries([name]) if name in mappings() else all_entries()
     if name not in known:
-        close = get_close_matches(name, known, 3)
-        hint = f"did you mean {' or '.join(close)}?" if close else "see ilaverify list"
-        raise UsageError(f"there is no claim named {name!r:.100} ({hint})")
+        raise no_claim(name, known)
     return known[name]
+
+
+def no_claim(name: str, known: Iterable[str]) -> UsageError:
+    """What is wrong with a name that no claim has."""
+    hint = did_you_mean(name, known, " (see ilaverify list)")
+    return UsageError(f"there is no claim named {name!r:.100}{hint}")
 
 
 def find_subject(name: str) -> Subject:
@@ -173,8 +176,19 @@ def find_backends(names: Sequence[str]) -> tuple[Backend, ...]:
     """What the compiler knows of targets; raises UsageError unless there are some, all known, and each named once."""
     known = backends()
     if not names or len(set(names)) < len(names) or not known.keys() >= set(names):
-        raise UsageError(f"targets must be different names of {', '.join(known)}, not {', '.join(names) or 'none'}")
+        shown = f"{', '.join(names) or 'none'}{not_compiled_to(names)}"
+        raise UsageError(f"targets must be different names of {', '.join(known)}, not {shown}")
     return tuple(known[name]() for name in names)
+
+
+def not_compiled_to(names: Sequence[str]) -> str:
+    """What is said of those among names that are of targets without a backend."""
+    known = targets()
+    return "".join(
+        f"; target {name} has no backend, so nothing is compiled for it"
+        for name in names
+        if name in known and known[name].backend is None
+    )
 
 
 def find_campaign(name: str) -> Campaign:
@@ -188,8 +202,7 @@ FEW = 12
 
 def _find(what: str, name: str, known: Mapping[str, N]) -> N:
     if name not in known:
-        close = get_close_matches(name, known, 1)
-        hint = f" (did you mean {close[0]}?)" if close else ""
+        hint = did_you_mean(name, known)
         if len(known) > FEW:
             listed = "campaign --list" if what == "campaign" else f"list {what}"
             raise UsageError(f"there is no {what} named '{name}'{hint}; ilaverify {listed} shows all {len(known)}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from pathlib import Path
 
 from ila_lang.errors import InputError
@@ -26,6 +28,16 @@ class UsageError(InputError):
 
 class ArgumentError(UsageError, TypeError):
     """An argument of a function is of another type than it declares."""
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
+    """The close names in brackets after a blank, or what is said ``otherwise``.
+
+    >>> did_you_mean("maping", ["mapping", "model"])
+    ' (did you mean mapping?)'
+    """
+    close = get_close_matches(name, list(known), 1)
+    return f" (did you mean {close[0]}?)" if close else otherwise
 
 
 def exit_code(status: Status) -> int:

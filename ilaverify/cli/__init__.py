@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from .commands import run
 
         try:
-            code = run(command)
+            code = run(command, traceback=bool(os.environ.get(TRACEBACK)))
         except SystemExit:  # --help and --version
             sys.stdout.flush()
             raise

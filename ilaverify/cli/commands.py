@@ -10,13 +10,13 @@ import itertools
 import re
 import sys
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
+from traceback import print_exception
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ila_lang.extensions import ExtensionError, command_line
-from ilaverify.errors import EXIT_BAD_USAGE, EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
+from ilaverify.errors import EXIT_BAD_USAGE, EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError, did_you_mean
 from ilaverify.modules import use_module
 from ilaverify.version import VERSION
 
@@ -54,10 +54,16 @@ class _Parser(argparse.ArgumentParser):
         parsed = super().parse_known_args(args, namespace)
         require_paths_apart(self._actions, parsed[0])
         if parsed[1] and self._subparsers is None and self.add_help:  # argparse would show the usage of all verbs
-            near = get_close_matches(parsed[1][0].partition("=")[0], self._option_string_actions, n=1)
-            hint = f" (did you mean {near[0]}?)" if near else ""
+            hint = did_you_mean(parsed[1][0].partition("=")[0], self._option_string_actions)
             self.error(f"unrecognized arguments: {' '.join(parsed[1])}{hint}")
         return parsed
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            error.message += did_you_mean(str(value), map(str, action.choices or ()))
+            raise
 
     def error(self, message: str) -> NoReturn:
         if message.endswith("expected one argument"):
@@ -69,8 +75,11 @@ class _Parser(argparse.ArgumentParser):
         print(self.format_help(), end="", file=file)
 
 
-def run(arguments: Sequence[str] | None) -> int:
-    """Runs one command and returns its exit code; an error in its input is reported in one line on standard error."""
+def run(arguments: Sequence[str] | None, *, traceback: bool = False) -> int:
+    """Runs one command and returns its exit code; an error in its input is reported in one line on standard error.
+
+    With ``traceback`` that follows.
+    """
     try:
         options = parser_of_commands().parse_args(arguments)
         for module in options.module:
@@ -84,6 +93,8 @@ def run(arguments: Sequence[str] | None) -> int:
 
             shown = "\n".join(map(printable, shown.split("\n")))
         print(f"ilaverify: {shown}", file=sys.stderr)
+        if traceback:
+            print_exception(error)
         return EXIT_BAD_USAGE
 
 

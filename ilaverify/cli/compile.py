@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ila_lang.extensions import command_line
-from ilaverify.catalogue import backends
+from ilaverify.catalogue import backends, not_compiled_to
 from ilaverify.errors import EXIT_PROVED, UsageError
 
 from .arguments import replaced, require_replaceable, source
@@ -94,7 +94,9 @@ def targets_of(text: str) -> tuple[str, ...]:
     known = backends()
     if not known.keys() >= set(names) or len(set(names)) != len(names):
         choices = ", ".join(known)
-        raise UsageError(f"--target must be different names of {choices}, separated by commas, not '{text}'")
+        raise UsageError(
+            f"--target must be different names of {choices}, separated by commas, not '{text}'{not_compiled_to(names)}"
+        )
     return names
 
 

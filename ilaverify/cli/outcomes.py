@@ -28,9 +28,7 @@ def chosen_entries(
     names: Sequence[str], *, every: bool, kinds: Sequence[str] = (), targets: Sequence[str] = ()
 ) -> dict[str, Entry]:
     """The claims asked for, each once, in the catalogue's order; raises UsageError unless it is clear which."""
-    from difflib import get_close_matches
-
-    from ilaverify.catalogue import all_entries, mapping_entries, mappings
+    from ilaverify.catalogue import all_entries, mapping_entries, mappings, no_claim
 
     if every + bool(names) + bool(kinds) + bool(targets) != 1:
         raise UsageError("prove must be given either the names of claims, or --kind, or --target, or --all")
@@ -45,9 +43,7 @@ def chosen_entries(
     known = mapping_entries() if set(kinds) == {"mapping"} else all_entries()
     for name in names:
         if name not in known:
-            close = get_close_matches(name, known, 1)
-            hint = f" (did you mean {close[0]}?)" if close else "; ilaverify list shows all names"
-            raise UsageError(f"there is no claim named '{name}'{hint}")
+            raise no_claim(name, known)
     return {name: e for name, e in known.items() if every or name in names or e.kind in kinds}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from ila_lang.extensions import ExtensionError
+from ila_lang.extensions import ExtensionError, require_builder
 from ila_lang.mapping import SizeError, TensorMapping
 
 __all__ = ["MappingClaim"]
@@ -14,7 +14,7 @@ __all__ = ["MappingClaim"]
 
 @dataclass(frozen=True, eq=False)
 class MappingClaim:
-    """A mapping that can be proved, by name.
+    """A mapping that can be proved, by name.  Raises ExtensionError where ``build`` is no function.
 
     ``shape`` is given where no method proves it for every size: then it is proved at this shape alone.  ``false`` says
     why a claim is false that is kept as an example; such a claim is as expected if and only if it is REFUTED.
@@ -25,6 +25,9 @@ class MappingClaim:
     build: Callable[[], TensorMapping]
     shape: tuple[int, ...] | None = None
     false: str = ""
+
+    def __post_init__(self) -> None:
+        require_builder(f"build of mapping {self.name}", self.build)
 
     def instantiate(self) -> TensorMapping:
         """A new instance of the mapping; raises ExtensionError where it is not a mapping, or has another name."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from accel_models.command_program import run_commands
 from ila_lang import Ila
-from ila_lang.extensions import Door
+from ila_lang.extensions import Door, require_builder
 from rewrites.mappings.claim import MappingClaim
 
 if TYPE_CHECKING:
@@ -44,7 +44,8 @@ class Model:
     :class:`~accel_models.mmio_program.ProgramError` where the text is no program, or the model does not define its
     result.  Without it program files have the form of :mod:`accel_models.command_program`.
 
-    Raises ValueError where there are readings, and nothing that runs a program in them.
+    Raises ValueError where there are readings, and nothing that runs a program in them, and ExtensionError where
+    ``build`` is no function.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Model:
     simulate: Simulate | None = None
 
     def __post_init__(self) -> None:
+        require_builder(f"build of model {self.name}", self.build)
         if self.readings and self.simulate is None:
             raise ValueError(f"Model {self.name} must have simulate, which takes a reading, to have readings")
 
@@ -69,7 +71,8 @@ class Target:
     """An accelerator.
 
     ``name`` is that of the target on the command line.  The names of models, mappings and campaigns are unique over
-    all targets.  Campaigns are built when they are asked for, and so is ``backend``, what the compiler knows of it.
+    all targets.  Campaigns are built when they are asked for, and so is ``backend``, what the compiler knows of it;
+    what is no function raises ExtensionError.
     """
 
     name: str
@@ -77,6 +80,11 @@ class Target:
     mappings: tuple[MappingClaim, ...] = ()
     campaigns: Callable[[], tuple[Campaign, ...]] = tuple
     backend: Callable[[], Backend] | None = None
+
+    def __post_init__(self) -> None:
+        require_builder(f"campaigns of target {self.name}", self.campaigns)
+        if self.backend is not None:
+            require_builder(f"backend of target {self.name}", self.backend)
 
 
 TARGETS: Final = Door("ilaverify.targets", Target)

@@ -31,6 +31,10 @@ def test_claims_are_proved_by_name() -> None:
     assert verdict.status is Status.PROVED and verdict.method == "bmc"
     with pytest.raises(UsageError, match="there is no claim named 'flexasr_maxpol' "):
         ilaverify.prove("flexasr_maxpol")
+    with pytest.raises(
+        UsageError, match=r"there is no claim named 'flexasr_maxpol' \(did you mean flexasr_maxpool\?\)"
+    ):
+        ilaverify.prove("flexasr_maxpol", "chc")
     with pytest.raises(ValueError, match=r"transposed-twice is no mapping, and has one method of proof"):
         ilaverify.prove("transposed-twice", "chc")
 

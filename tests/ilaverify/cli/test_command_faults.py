@@ -52,7 +52,7 @@ def start(*arguments: str | Path, limit: Callable[[], None] | None = None, **mor
 def test_a_failure_is_one_line_and_no_refutation(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(_: object) -> int:
+    def broken(_: object, **more: object) -> int:
         raise TypeError("unhashable type:\n 'list'")
 
     monkeypatch.setattr(commands, "run", broken)
@@ -166,7 +166,7 @@ def test_ctrl_c_that_is_not_raised_ends_the_command_all_the_same(at: str) -> Non
         "HARD += '(assert (> x 1))(assert (> y 1))(assert (= (+ (* x x x) (* y y y)) (* z z z)))(check-sat)'\n"
         "def interrupt_later():\n"
         "    threading.Timer(0.5, lambda: os.kill(0, 2)).start()\n"
-        "def run(_):\n"
+        "def run(_, **more):\n"
         "    exec(sys.argv[1], globals())\n"
         "    return 0\n"
         "commands.run = run\n"
@@ -185,7 +185,7 @@ def test_ctrl_c_after_the_end_of_a_command_changes_nothing() -> None:
         "signal.signal(signal.SIGINT, signal.default_int_handler)  # a parent may ignore it\n"
         "from ilaverify import cli\n"
         "from ilaverify.cli import commands\n"
-        "commands.run = lambda _: 1\n"
+        "commands.run = lambda _, **more: 1\n"
         "sys.argv = ['ilaverify', 'mapping']\n"
         "code = cli.main()\n"
         "os.kill(0, signal.SIGINT)\n"

@@ -7,9 +7,14 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from ila_lang.extensions import ExtensionError
+from rewrites.mappings.claim import MappingClaim
+from rewrites.targets.target import Model, Target
 
 ROOT = Path(__file__).parents[3]
 
@@ -53,10 +58,10 @@ def test_verbs_on_a_target_that_is_not_installed(folder: Path) -> None:
     )
 
 
-def test_a_refutation_says_where_the_proof_stopped_and_how_it_is_replayed(folder: Path) -> None:
+def test_a_refutation_says_how_it_is_replayed(folder: Path) -> None:
     code, out, _ = run(folder, "mapping", "row_pairs_wraps", "-o", "out", "--module", "my_rows")
     path = "out/row_pairs_wraps.counterexample-data.json"
-    assert code == 1 and "\n  no proof  obligation " in out
+    assert code == 1 and out.startswith("REFUTED  row_pairs_wraps  (chc, ")
     assert "\n  all other state is as at reset, or 0 where no reset value is given\n" in out
     assert f"replay    ilaverify check --module my_rows {path}\n" in out
     assert run(folder, "check", "--module", "my_rows", path)[0] == 0
@@ -99,6 +104,42 @@ def test_a_fault_of_a_package_is_not_called_ours(
     (tmp_path / "faulty.py").write_text(FAULTY)
     said = run(tmp_path, *arguments, "--module", "faulty")
     assert said == (code, "", f"ilaverify: {message.replace('FOLDER', str(tmp_path.resolve()))}\n")
+
+
+OFFERS: dict[str, Callable[[], object]] = {
+    "build of mapping m": lambda: MappingClaim("m", "", ()),  # type: ignore[arg-type]
+    "build of model m": lambda: Model("m", "", ()),  # type: ignore[arg-type]
+    "backend of target t": lambda: Target("t", (), backend=()),  # type: ignore[arg-type]
+    "campaigns of target t": lambda: Target("t", (), campaigns=()),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize("what", OFFERS)
+def test_what_is_built_later_is_given_as_a_function(what: str) -> None:
+    with pytest.raises(ExtensionError) as refused:
+        OFFERS[what]()
+    assert str(refused.value) == f"{what} must be a function, such as lambda: VALUE, not ()"
+
+
+def test_a_module_that_cannot_be_imported_is_named_with_its_line(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "faulty.py").write_text(FAULTY.replace("lambda: {}", "{}"))
+    monkeypatch.setenv("ILAVERIFY_TRACEBACK", "1")
+    code, _, err = run(folder, "list", "--module", "faulty")
+    line, _, trace = err.partition("\n")
+    assert code == 64 and line == (
+        f"ilaverify: module 'faulty' cannot be imported: KeyError: 'a' ({folder.resolve()}/faulty.py:8)"
+    )
+    assert trace.startswith("Traceback (most recent call last)") and trace.count(" in import_module\n") == 1
+
+
+def test_a_target_without_a_backend_is_not_compiled_to(folder: Path) -> None:
+    (folder / "faulty.py").write_text(FAULTY)
+    code, _, err = run(folder, "prove", "--target", "faulty", "--module", "faulty")
+    assert (code, err) == (
+        64,
+        "ilaverify: --target must be different names of flexasr, hlscnn, vta, separated by commas, not 'faulty'; "
+        "target faulty has no backend, so nothing is compiled for it\n",
+    )
 
 
 def test_a_module_that_is_not_there(folder: Path) -> None:
