@@ -165,17 +165,21 @@ def apart_steps(
 ) -> list[Step] | None:
     """Steps that prove ``left != right``, as a theorem about them or by instances; None where they are not found.
 
-    One is below the other, or a digit of both is: ``m*h + d`` and ``m*h' + d'`` with digits below m differ where the
-    digits do, or the rest does.
+    Where that is no question of linear arithmetic, one is below the other, or a digit of both is: ``m*h + d`` and
+    ``m*h' + d'`` with digits below m differ where the digits do, or the rest does.
     """
     one, two = expand(left), expand(right)
     residue = _residue_steps(left, right, difference_of(one, two))
     if residue is not None:
         return residue
+    apart = smt.Not(smt.Equals(left, right))
+    if is_linear(apart):
+        linear = [fact for fact, _ in _facts(tuple(hypotheses)).linear]
+        return [("apart", linear, apart)] if decide(linear, apart) else None
     for smaller, larger in ((left, right), (right, left)):
         steps = range_steps(hypotheses, smaller, larger, sizes, decide, 1)
         if steps is not None:
-            return [*steps, ("apart", [steps[-1][2]], smt.Not(smt.Equals(left, right)))]
+            return [*steps, ("apart", [steps[-1][2]], apart)]
     for radix in _radices(one, two, sizes):
         found = [_digit_and_rest(hypotheses, p, radix, sizes, decide) for p in (one, two)]
         if found[0] is None or found[1] is None:
