@@ -25,7 +25,7 @@ from chc.mapping.proof import Proof
 from ila_lang import Expr, const, free_variables, ite, postorder, substitute, true
 from ila_lang.language.expr import variables_of
 from smt_encodings.claims import Unsupported
-from smt_encodings.discharge import NotDischarged
+from smt_encodings.discharge import NotDischarged, decide
 from smt_encodings.environment import fresh, plain
 from smt_encodings.expressions.bits import BitEncoding
 from smt_encodings.values import differ, differing_values, falsifying, lemma_instances
@@ -78,9 +78,9 @@ class Equivalence:
         try:
             self._same(context, name, left, right, set(shared.values()))
         except NotDischarged as error:
-            if not unpaired or error.obligation.group != "values":
+            memory = next((m for m in unpaired.values() if m is not None), None)
+            if memory is None or error.obligation.group != "values":
                 raise
-            memory = next(iter(unpaired.values()))
             raise Unsupported(f"the result depends on {memory.name} as it was before the program") from error
 
     def _shared(self, context: Context) -> dict[Expr, Expr]:
@@ -147,12 +147,13 @@ class Equivalence:
 
     # -- sources ------------------------------------------------------------------------------------
 
-    def _pair_sources(self, context: Context, left: Expr, right: Expr) -> dict[Expr, Expr]:
+    def _pair_sources(self, context: Context, left: Expr, right: Expr) -> dict[Expr, Expr | None]:
         """Pairs cells of input tensors; returns other cells that the device reads, with their memories.
 
-        Whatever those hold, the values must be equal: nothing is assumed of them.
+        Whatever those hold, the values must be equal: nothing is assumed of them.  None stands for the memory of
+        elements of tensors by which the value does not change, as those that are multiplied with 0.
         """
-        unpaired: dict[Expr, Expr] = {}
+        unpaired: dict[Expr, Expr | None] = {}
         shared = self._shared(context)
         mapping = self.proof.mapping
         tensors = {mapping.device.tensor(a): mapping.ir.tensor(b) for a, b in mapping.inputs}
@@ -169,6 +170,9 @@ class Equivalence:
                 continue
             partner = self._same_cell(source, tensors[source.memory], ir_sources)
             if partner is None:
+                if self._makes_no_difference(left, source.symbol):
+                    unpaired[source.symbol] = None
+                    continue
                 raise Unsupported(f"the IR does not read the element of {source.memory.name} that the device reads")
             number = plain(source.symbol.name).rpartition(".")[2]
             terms = [s.reader.term(s.context) for s in (source, partner)]
@@ -182,6 +186,15 @@ class Equivalence:
                 )
             self._equal.append((source.context, (source.symbol, partner.symbol)))
         return unpaired
+
+    def _makes_no_difference(self, value: Expr, symbol: Expr) -> bool:
+        """Whether a value is the same for whatever stands for a symbol (to choose a form of proof; not recorded)."""
+        other = substitute(value, {symbol: fresh("any.word", symbol.sort)})
+        if differing_values(value, other) is not None:
+            return False
+        encoding = BitEncoding(self.proof.mapping.abstract)
+        lemmas = lemma_instances(self.proof.mapping.lemmas, [value, other], encoding)
+        return decide(lemmas, smt.Not(differ(encoding, value, other)))
 
     def _chosen_cells(self, left: Expr, right: Expr) -> Expr:
         """``left`` with a choice between two cells of a tensor, which the IR does not read, as the cell that is chosen.

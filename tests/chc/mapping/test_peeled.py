@@ -8,11 +8,12 @@ alone, or with none.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 
 import pytest
 
-from ila_lang import Expr, Kernel, const, false, ite, true
+from ila_lang import Expr, Kernel, const, false, ite, resize, true
 from ila_lang.mapping import TensorMapping
 from smt_encodings.claims import Status
 from tests.chc.mapping.test_scatter_add import NOTHING, ONE, claim, clear, multiply, status
@@ -20,6 +21,7 @@ from tests.chc.mapping.toy import N, differs
 from tests.marks import slow_but
 
 States = Mapping[str, Expr]
+NOTHING_TIMES = "0 times something"
 Pattern = Callable[[str, Kernel, States], None]
 
 
@@ -97,6 +99,18 @@ def last(fault: str, k: Kernel, s: States) -> None:
         column(k, s, zero if fault == "the first one" else m - 1, name="1")
 
 
+def nothing(fault: str, k: Kernel, s: States) -> None:
+    """Each sum begins with the product of 0 and an element that happens to be there."""
+    n, m = s["n"], s["m"]
+    with k.loop("z", n - 1 if fault == "in all rows but the last" else n) as i:
+        word = k.load("word", s["src"], i * m + m - 1)
+        factor = {"times 1": const(1, 8), "times its number": resize(i, 8)}.get(fault, const(0, 8))
+        begin = multiply(factor, word)
+        k.store(s["dst"], i, begin + word if fault == "and the element itself" else begin)
+    with k.loop("p", {"one more": m + 1, "one less": m - 1}.get(fault, m)) as p:
+        column(k, s, p, over=fault == "all overwrite")
+
+
 PATTERNS: dict[str, tuple[Pattern, int, tuple[str, ...]]] = {
     "the first one": (
         first,
@@ -124,6 +138,19 @@ PATTERNS: dict[str, tuple[Pattern, int, tuple[str, ...]]] = {
         1,
         ("always", "from three on", "the first one again", "overwrites", "one more"),
     ),
+    NOTHING_TIMES: (
+        nothing,
+        1,
+        (
+            "times 1",
+            "times its number",
+            "and the element itself",
+            "in all rows but the last",
+            "one more",
+            "one less",
+            "all overwrite",
+        ),
+    ),
     "the last one": (
         last,
         1,
@@ -141,7 +168,8 @@ PATTERNS: dict[str, tuple[Pattern, int, tuple[str, ...]]] = {
 
 def of(name: str, fault: str = "") -> TensorMapping:
     pattern, least, _ = PATTERNS[name]
-    return claim(partial(pattern, fault), product, N.zext(32), least=least)
+    made = claim(partial(pattern, fault), product, N.zext(32), least=least)
+    return replace(made, abstract=frozenset()) if name == NOTHING_TIMES else made
 
 
 SIZES = [{"n": n, "m": m} for n, m in ((1, 0), (1, 1), (3, 1), (2, 2), (2, 3), (3, 5))]
