@@ -210,14 +210,22 @@ def test_a_truncation_is_a_remainder_unless_it_drops_zeros() -> None:
     assert small.fits
 
 
-@pytest.mark.parametrize(
-    "term", [~A, -A, A & B, A | B, A ^ B, A << B.zext(4), A // (B + C.zext(4)), A.sext(8), A.ashr(B)]
-)
+@pytest.mark.parametrize("term", [-A, A & B, A | B, A ^ B, A << B.zext(4), A // (B + C.zext(4)), A.sext(8), A.ashr(B)])
 def test_what_has_no_integer_counterpart_is_refused(term: Expr) -> None:
     encoding = IntegerEncoding(decide)
     encoding.assume(B <= 5)  # so that the sum fits
     with pytest.raises(NotLinearizable, match="no integer counterpart"):
         encoding.term(term)
+
+
+def test_all_bits_inverted_are_what_is_left_to_the_greatest_number() -> None:
+    encoding = IntegerEncoding(decide, "t")
+    terms = {term: encoding.term(term) for term in (~A, ~A[0:0], (~A).zext(5))}
+    for term, found in terms.items():
+        run = compile_terms([A], [term])
+        for n in range(16):
+            assert value(encoding, found, {integer(A): smt.Int(n)}) == run(n)[0]
+    assert not encoding.fits
 
 
 def test_a_fork_does_not_change_its_origin() -> None:

@@ -39,6 +39,10 @@ Compare = Callable[[Context, str, Expr, Expr], None]
 """Proves that a value of the device is one of the IR."""
 
 
+class NoSums(Unsupported):
+    """There is nothing whose order could be free."""
+
+
 @dataclass
 class AnyOrder:
     """Proves that sums of both sides are equal."""
@@ -55,8 +59,8 @@ class AnyOrder:
     def shared(self, context: Context, name: str, left: Expr, right: Expr) -> tuple[Expr, Expr, list[Expr]]:
         """Two values of a context with symbols for sums that are proved to be equal, and these symbols.
 
-        Raises Unsupported where some sum of folds is not.  A loop of a few iterations is written out where it is not
-        found as it is: each iteration may read what another write stored.
+        Raises Unsupported where some sum of folds is not, and NoSums where there is none.  A loop of a few iterations
+        is written out where it is not found as it is: each iteration may read what another write stored.
         """
         try:
             return self._shared(context, name, left, right)
@@ -70,7 +74,9 @@ class AnyOrder:
 
     def _shared(self, context: Context, name: str, left: Expr, right: Expr) -> tuple[Expr, Expr, list[Expr]]:
         roots = [self.opened.roots(side, value) for side, value in ((self.device, left), (self.ir, right))]
-        if len(roots[0]) != len(roots[1]) or not roots[0]:
+        if not roots[0] and not roots[1]:
+            raise NoSums("neither side has a sum")
+        if len(roots[0]) != len(roots[1]):
             raise Unsupported(f"the device has {len(roots[0])} sums where the IR has {len(roots[1])}")
         totals = []
         for number, (a, b) in enumerate(zip(*roots, strict=True), 1):

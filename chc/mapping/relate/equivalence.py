@@ -7,6 +7,7 @@ iterations.  Nothing is asked of the operation, so a fold in another order is an
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
@@ -30,7 +31,7 @@ from smt_encodings.environment import fresh, plain
 from smt_encodings.expressions.bits import BitEncoding
 from smt_encodings.values import differ, differing_values, falsifying, lemma_instances
 
-from .any_order import AnyOrder
+from .any_order import AnyOrder, NoSums
 from .blocks import partner_length, partnered
 from .few_iterations import all_iterations, last_iterations
 from .gathered import pairs
@@ -40,6 +41,19 @@ from .iterations import Iterations
 from .lockstep import lock_step, partner_counters
 from .padding import padded, without_padding
 from .scattered_reduction import Sides, holds_fold, often
+
+
+class InNoOrder(Unsupported):
+    """Folds that are equal neither in lock-step nor in any order: reasons, that of lock-step first, each once.
+
+    A reason may be about the folds inside a sum, which have such reasons of their own.
+    """
+
+    def __init__(self, *reasons: Unsupported) -> None:
+        each = (r.reasons if isinstance(r, InNoOrder) else (str(r),) for r in reasons)
+        self.reasons: tuple[str, ...] = tuple(dict.fromkeys(itertools.chain.from_iterable(each)))
+        first, *others = self.reasons
+        super().__init__(f"{first}; in any order, {'; '.join(others)}" if others else first)
 
 
 @dataclass
@@ -266,8 +280,10 @@ class Equivalence:
                 one, other, totals = self.any_order.shared(context, name, left, right)
             except Split:
                 raise
+            except NoSums:
+                raise InNoOrder(problem) from problem
             except Unsupported as reason:
-                raise Unsupported(f"{problem}; in any order, {reason}") from problem
+                raise InNoOrder(problem, reason) from problem
             self._equal += [(context, (t,)) for t in totals]
         return one, other
 

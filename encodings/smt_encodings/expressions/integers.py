@@ -441,4 +441,5 @@ _SIMPLE: dict[str, Callable[[list[FNode], Expr], FNode]] = {
     "bvult": lambda a, _: LT(a[0], a[1]),
     "bvule": lambda a, _: LE(a[0], a[1]),
     "zext": lambda a, _: a[0],
+    "bvnot": lambda a, n: Minus(Int((1 << n.width) - 1), a[0]),
 }

@@ -10,9 +10,10 @@ from typing import TypeAlias
 import pytest
 
 from chc.mapping.prove import prove
+from chc.mapping.relate.equivalence import InNoOrder
 from ila_lang import Expr, Function, Ila, Kernel, bv, const, ite
 from ila_lang.mapping import TensorMapping
-from smt_encodings.claims import Status
+from smt_encodings.claims import Status, Unsupported
 from smt_encodings.discharge import Discharger
 from tests.chc.mapping.dense_layer import HOST_X, Accumulate, Body, Host, adds, claim
 from tests.chc.mapping.library_gemm import K, M, differs, multiply
@@ -409,3 +410,10 @@ def test_the_reason_says_what_the_folds_are(part: Part, reason: str) -> None:
     verdict = prove(of("refused"), discharger=Discharger(timeout=3.0, second=False), horn_timeout=3.0)
     assert verdict.status is Status.UNKNOWN
     assert verdict.reason.endswith(reason), verdict.reason
+
+
+def test_reasons_of_folds_inside_sums_are_told_once() -> None:
+    index, sums = Unsupported("an index is none"), Unsupported("the sums differ")
+    assert str(InNoOrder(index, InNoOrder(index, sums))) == "an index is none; in any order, the sums differ"
+    assert str(InNoOrder(index, InNoOrder(index))) == "an index is none"
+    assert str(InNoOrder(sums, InNoOrder(index, sums))) == "the sums differ; in any order, an index is none"

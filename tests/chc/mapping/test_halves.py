@@ -18,12 +18,21 @@ States = Mapping[str, Expr]
 Body = Callable[[Kernel, States], None]
 
 
+def parity(t: Expr) -> Expr:
+    return t[0:0].zext(32)
+
+
+def inverted(t: Expr) -> Expr:
+    return (~t[0:0]).zext(32)
+
+
 def in_halves(
     *,
     second: Callable[[States], Expr] = lambda s: s["m"],
     early: bool = True,
     begins: bool = True,
-    turn: Callable[[Expr], Expr] = lambda t: t[0:0].zext(32),
+    turn: Callable[[Expr], Expr] = parity,
+    back: Callable[[Expr], Expr] = parity,
 ) -> Body:
     """Rows are copied to a half of a buffer, the next one (if ``early``) before this one is folded from there."""
 
@@ -44,7 +53,7 @@ def in_halves(
             with k.loop("o", s["m"]) as o:
                 acc = k.let("acc", const(0, 8))
                 with k.loop("x", s["m"]) as x:
-                    k.assign(acc, step(acc, k.load("buffered", s["tmp"], t[0:0].zext(32) * second(s) + x)))
+                    k.assign(acc, step(acc, k.load("buffered", s["tmp"], back(t) * second(s) + x)))
                 k.store(s["dst"], t * s["m"] + o, last(acc))
 
     return body
@@ -57,6 +66,7 @@ def claim(body: Body) -> TensorMapping:
 RIGHT = {
     "one row at a time": claim(in_halves(early=False)),
     "one row ahead": claim(in_halves()),
+    "one row ahead, the second half first": claim(in_halves(turn=inverted, back=inverted)),
     "one row ahead, with halves of literal size": claim(in_halves(second=lambda s: const(256, 32))),
     "one row at a time, in halves that overlap": claim(in_halves(early=False, second=lambda s: const(1, 32))),
 }
@@ -75,6 +85,7 @@ WRONG = {
     "halves are too small for long rows": claim(in_halves(second=lambda s: const(2, 32))),
     "the first row is not loaded": claim(in_halves(begins=False)),
     "the halves are exchanged": claim(in_halves(turn=lambda t: (t + 1)[0:0].zext(32))),
+    "the halves are exchanged by inverting": claim(in_halves(turn=inverted)),
     "the second half is never written": claim(in_halves(turn=lambda t: const(0, 32))),
 }
 
