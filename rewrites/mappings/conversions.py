@@ -68,24 +68,36 @@ class ConversionClaim(MappingClaim):
 
     @cached_property
     def problem(self) -> str:
-        """Why its mapping is no conversion of boxes; empty where it is one.
+        """Why its mapping is no conversion of its kind; empty where it is one.
 
         The IR side must be that of ``function``, and what is compared all of y: then a proof of it is one of what
         :meth:`moved` and :meth:`box` say.
         """
         if self.function is None:
             return "it names no function"
-        mapping, sizes = self.mapping, _variables(sizes_of_axes(self.axes))
-        if digest(mapping.ir) != digest(_ir(self.name, self.function, self.formats, self.axes)):
+        mapping, whole = self.mapping, self._whole()
+        if digest(mapping.ir) != digest(self._fragment(self.function)):
             return "its IR side is another"
-        if mapping.inputs != _INPUTS or mapping.output != _OUTPUT:
+        if mapping.inputs != self._inputs or mapping.output != _OUTPUT:
             return "its mapping compares other tensors"
-        whole = [sizes[f"Y{axis}"] for axis in range(1, self.axes + 1)]
         compared = [mapping.rows, *(extent for _, extent in mapping.cell)]
         plain = mapping.cell_column is None and mapping.row_coordinates == 1 and not mapping.cell_beyond
         if not plain or any(a is not b for a, b in zip_longest(compared, whole[:1] + whole)):
             return "its mapping does not compare all of y"
         return ""
+
+    def _fragment(self, function: Function) -> Fragment:
+        """The IR side of a conversion of this kind."""
+        return _ir(self.name, function, self.formats, self.axes)
+
+    def _whole(self) -> list[Expr]:
+        """The extents of y."""
+        sizes = _variables(sizes_of_axes(self.axes))
+        return [sizes[f"Y{axis}"] for axis in range(1, self.axes + 1)]
+
+    @property
+    def _inputs(self) -> tuple[tuple[str, str], ...]:
+        return _INPUTS
 
     def of(self, kind: str, sizes: Mapping[str, int]) -> tuple[int, ...]:
         """One of the sizes of every axis (:data:`~ir_semantics.layers.boxes.SIZES`)."""

@@ -26,10 +26,12 @@ from ir_semantics.tensors.conditions import TRUE, Condition, both, equal, holds,
 from ir_semantics.tensors.elements import Choice, Element, Reader
 from ir_semantics.tensors.evaluate import shape_at
 from ir_semantics.tensors.index import Index, IndexLike, Names, index
-from ir_semantics.tensors.terms import Tensor, input_, make, operands_of, well_formed
+from ir_semantics.tensors.operators import pad
+from ir_semantics.tensors.terms import Tensor, element_of, input_, make, operands_of, well_formed
 from rewrites.bounds.derivations.calculus import Operator as Bounded
 from rewrites.bounds.kernel.readings import Term
 from rewrites.mappings.claim import MappingClaim
+from rewrites.mappings.packing import packed
 from smt_encodings.claims import Equality
 
 from .expansion import FAULTS, ITERATION, AnyNumber, Expanded, constant_of, expanded, same, structure_of, valued
@@ -249,10 +251,16 @@ class Joint:
         except FAULTS as error:
             return f"{operator.name} cannot be looked at: {error}"
 
-    def misplaced(self, parameters: Mapping[str, int], laid: Mapping[str, tuple[tuple[int, ...], int]]) -> str:
+    def misplaced(
+        self,
+        parameters: Mapping[str, int],
+        laid: Mapping[str, tuple[tuple[int, ...], int]],
+        lanes: Mapping[str, int] | None = None,
+    ) -> str:
         """Why what the host puts into tensors of a program at these sizes is not what is said; empty where it is.
 
-        ``laid`` has extents, of which several axes may be one, and the exponents of numbers.
+        ``laid`` has extents, of which several axes may be one, and the exponents of numbers.  Tensors in ``lanes`` have
+        so many channels beside each other, others rows of the operand.
         """
         sizes = self.sizes(parameters)
         exponents = {self._partner(name): valued(index(value), sizes) for name, value in self.exponents.items()}
@@ -260,6 +268,8 @@ class Joint:
             expected = shape_at(self.tensors[name], sizes) if name in self.tensors else extents
             if not is_view(extents, expected):
                 return f"{name} must be a tensor {expected}, not {extents}"
+            if name in self.tensors and not _lies(self.tensors[name], (lanes or {}).get(name, 0)):
+                return f"{name} must hold {self.tensors[name]}; the host lays it out otherwise"
             if exponents.get(self._partner(name), exponent) != exponent:
                 return f"{name} must have codes of the bias {exponents[self._partner(name)]}, not {exponent}"
         return ""
@@ -318,6 +328,31 @@ class Joint:
                     factor = next((c for monomial, c in extent.terms if monomial == (name,)), 1)
                     solution[name] = number // factor
         return solution
+
+
+def _lies(term: Tensor, lanes: int) -> bool:
+    """Whether a tensor is its operand, packed in so many lanes, or row-major (0) and with zeros behind it.
+
+    Rows in another order are several boxes, of which each has its place.
+    """
+    inputs = [t for t in operands_of(term) if t.operator == "input"]
+    if len(inputs) != 1 or term.operator == "concat":
+        return not lanes
+    (x,) = inputs
+    if lanes:
+        return equal_tensors(term, packed(x, lanes))
+    behind = [extent - own for extent, own in zip(term.shape, x.shape, strict=False)]
+    return term is x or (term.rank == x.rank and equal_tensors(term, pad(x, [0] * x.rank, behind)))
+
+
+def equal_tensors(one: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have the same shape, and elements of the same form."""
+    return one.shape == other.shape and _element(one) == _element(other)
+
+
+def _element(of: Tensor) -> Element:
+    names = Names()
+    return element_of(of, [Index({(names.fresh("o"),): 1}) for _ in of.shape], names)
 
 
 def is_view(extents: Sequence[int], of: Sequence[int]) -> bool:

@@ -22,6 +22,7 @@ from ir_semantics.graph import Node, TensorType
 from ir_semantics.graph.types import Array
 from rewrites.mappings.claim import MappingClaim
 from rewrites.mappings.conversions import SOURCE, TARGET, Box, ConversionClaim, axis_sizes
+from rewrites.mappings.packing import PackingClaim
 from rewrites.mappings.sequence import HostTensor, ProgramSequence, SequenceError, Step
 
 from .instances import NoInstance, boxes_of
@@ -168,11 +169,31 @@ class FloatImplementation(Implementation):
             return {}
         bound = self._call_steps[number].tensors
         names = {self._host_tensor(name): name for name in (*self.operands, RESULT)}
-        return {own: (self.sequence.tensors[bound[own]].shape, self._code_bias(name)) for own, name in names.items()}
+        return {
+            own: (self.sequence.tensors[bound[own]].shape, self._code_bias(name, self._formats(bound[own])))
+            for own, name in names.items()
+        }
 
-    def _code_bias(self, name: str) -> int:
-        """The exponent of codes that are not scaled; 0 where they have none."""
+    def lanes(self, number: int) -> Mapping[str, int]:
+        """As of :class:`Implementation`."""
+        packing = [step for step in self.sequence.steps if isinstance(step.claim, PackingClaim)]
+        by_tensor = {step.output: step.claim.lanes for step in packing if isinstance(step.claim, PackingClaim)}
+        bound = self._call_steps[number].tensors
+        return {own: by_tensor[codes] for own, codes in bound.items() if codes in by_tensor}
+
+    def _code_bias(self, name: str, formats: Mapping[str, int]) -> int:
+        """The exponent of codes of these formats, if they were not scaled; 0 where they have none."""
         return 0
+
+    def _formats(self, codes: str) -> dict[str, int]:
+        """The formats of a tensor of codes: those with which steps convert it, which are one."""
+        step = self._converting[codes][0]
+        assert isinstance(step.claim, ConversionClaim)
+        return {name: step.sizes[name] for name in step.claim.formats}
+
+    def _quantised_sizes(self, call: Call) -> Mapping[str, int]:
+        """The sizes of a call that the quantisation says."""
+        return {}
 
     # -- which boxes they are --------------------------------------------------------------------------------
 
@@ -203,6 +224,13 @@ class FloatImplementation(Implementation):
                 raise SequenceError(
                     f"{name} of {what} must be {_shown(required)} of its codes, {name} being {self._matrix(name)}; "
                     f"it is {_shown(found)}"
+                )
+            if (formats := self._formats(codes)) != (own := dict(self._format_sizes(name))):
+                raise SequenceError(f"{name} of {what} must have codes of the format {own}, not {formats}")
+        for size, value in self._quantised_sizes(call).items():
+            if call.sizes[size] != value:
+                raise SequenceError(
+                    f"{size} of {what} must be {value}, as its quantisation says, not {call.sizes[size]}"
                 )
 
     def _boxes_among_codes(self, call: Call, name: str, box: Part) -> list[tuple[Part, int]]:

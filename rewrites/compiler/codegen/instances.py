@@ -15,12 +15,13 @@ from ir_semantics.graph.build import expansion
 from ir_semantics.graph.ir import attributes_of
 from ir_semantics.graph.types import TensorType
 from ir_semantics.tensors.conditions import All, both, holds, variables_of
-from ir_semantics.tensors.elements import Element
 from ir_semantics.tensors.evaluate import shape_at
-from ir_semantics.tensors.index import Index, Names
-from ir_semantics.tensors.terms import Tensor, element_of, well_formed
+from ir_semantics.tensors.index import Index
+from ir_semantics.tensors.terms import well_formed
 from rewrites.claims.joints.expansion import FAULTS, Expanded, expanded, same, structure_of
 from rewrites.claims.joints.instruction import Unread
+from rewrites.claims.joints.joint import equal_tensors
+from rewrites.claims.joints.layers import LayerRule
 from rewrites.rules.tensor.boxes import BoxRule
 
 from .interface import RESULT, Call, Implementation, Part
@@ -49,7 +50,9 @@ def joints_of(implementation: Implementation) -> dict[str, str]:
         except NoInstance as error:
             problem = str(error)
         problem = problem or joint.covers(types, attributes, call.sizes)
-        problem = problem or joint.joint.misplaced(call.sizes, implementation.laid_out(number))
+        problem = problem or joint.joint.misplaced(
+            call.sizes, implementation.laid_out(number), implementation.lanes(number)
+        )
         problems[joint.name] = problems.get(joint.name, "") or problem
         problems |= dict.fromkeys(operator.rests(call.mapping), "")
     return problems
@@ -84,6 +87,8 @@ def boxes_of(implementation: Implementation, call: Call) -> dict[str, Part]:
     if isinstance(rule, BoxRule):
         boxes = _Instance(rule, implementation, call, given).boxes()
         return dict(zip((*implementation.operands, RESULT), boxes, strict=True))
+    if rule is not None and not isinstance(rule, LayerRule):
+        raise NoInstance(f"{rule.name}, on which a call of {node.operator} rests, must be a rule of boxes or of layers")
     if any(extent < own for a, b in zip(given, whole, strict=True) for extent, own in zip(a, b, strict=True)):
         raise NoInstance(f"a call of {node.operator} must be given all of its operands {whole}, not {given}")
     boxes = [*(tuple((0, extent) for extent in shape) for shape in whole)]
@@ -188,20 +193,11 @@ def _meant(operator: AcceleratorOperator, rule: BoxRule) -> Expanded:
         graph = expanded(operator, rule.operands, rule.attributes)
     except Unread as error:
         raise NoInstance(f"{rule.name} is no rule of {operator.name}: {error}") from error
-    if not _equal(graph.term, rule.whole):
+    if not equal_tensors(graph.term, rule.whole):
         raise NoInstance(f"{rule.name} is no rule of {operator.name}, which stands for something else")
-    if not all(_equal(*sides) for sides in zip((rule.left, rule.right), rule.sides, strict=True)):
+    if not all(equal_tensors(*sides) for sides in zip((rule.left, rule.right), rule.sides, strict=True)):
         raise NoInstance(f"{rule.name} must be the rule of its boxes")
     return graph
-
-
-def _equal(one: Tensor, other: Tensor) -> bool:
-    return one.shape == other.shape and _element(one) == _element(other)
-
-
-def _element(of: Tensor) -> Element:
-    names = Names()
-    return element_of(of, [Index({(names.fresh("o"),): 1}) for _ in of.shape], names)
 
 
 def _extents(part: Part) -> tuple[int, ...]:

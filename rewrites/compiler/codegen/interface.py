@@ -278,6 +278,10 @@ class Implementation(ABC):
         """
         return {}
 
+    def lanes(self, number: int) -> Mapping[str, int]:
+        """The host tensors of a call in which so many channels of an operand lie beside each other, and how many."""
+        return {}
+
     @property
     def rules(self) -> tuple[TensorRule, ...]:
         """The rules by which the node is computed in parts, each once."""

@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Final
 
 from accel_models.fixed_point import exponents, fixed_to_float, float_to_fixed
+from accel_models.hlscnn.layout import LANES
 from rewrites.mappings.claim import MappingClaim
 from rewrites.mappings.conversions import reading, rounding
+from rewrites.mappings.packing import PackingClaim
 
 from .convolution import convolution_mapping
 from .convolution_8bit import narrow_mapping
-from .packing import PackingClaim, packing_mapping
+from .packing import ROUND as TO_BYTES
+from .packing import packing_mapping
 
 CONVOLUTIONS: Final = {
     16: MappingClaim("hlscnn_conv2d", "convolution with strides, bias and relu, on HLSCNN", convolution_mapping),
@@ -24,6 +27,8 @@ PACK: Final = PackingClaim(
     "filters of a float32 tensor as bytes, eight channels of a tap beside each other, by the host",
     packing_mapping,
     formats=("exponent",),
+    function=TO_BYTES,
+    lanes=LANES,
 )
 READ: Final = reading("hlscnn", "words of 16 bits", fixed_to_float(16), exponents(16))
 

@@ -5,21 +5,18 @@ Host loops alone.  x has the filters that the graph has, as float32 numbers; y t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from accel_models.fixed_point import EXPONENT_AT_0, exponents, float_to_fixed
 from accel_models.hlscnn.layout import LANES
 from ila_lang import Expr, Fragment, Kernel, bv, const, ite, mem, var
 from ila_lang.mapping import TensorMapping
-from ir_semantics.layers.layer import call
-from ir_semantics.layers.packing import PACKING_CODE, packing_ir
-from rewrites.mappings.conversions import ASSUMPTION, SOURCE, TARGET, Box, ConversionClaim, host
+from rewrites.mappings.conversions import ASSUMPTION, SOURCE, TARGET, host
 from rewrites.mappings.domain import between
+from rewrites.mappings.packing import FIRST, SIZES, C, K, P, blocks, packing_fragment
 
 BITS = 8
 ROUND = float_to_fixed(BITS)
-K, FIRST, C, P, EXPONENT = (var(n, bv(32)) for n in ("k", "first", "c", "taps", "exponent"))
-PARAMETERS = {v.name: v for v in (K, FIRST, C, P, EXPONENT)}
+EXPONENT = var("exponent", bv(32))
+PARAMETERS = {**SIZES, "exponent": EXPONENT}
 PARAMETER_TEXTS = {
     "k": "filters of y",
     "first": "the first of them in x",
@@ -27,29 +24,8 @@ PARAMETER_TEXTS = {
     "taps": "taps of a filter",
     "exponent": "float32 exponent field of the number of code 1",
 }
-BLOCKS = (C + (LANES - 1)) >> 3
+BLOCKS = blocks(LANES)
 HOST_X, HOST_Y = var(SOURCE, mem(32, 32)), var(TARGET, mem(32, BITS))
-
-
-class PackingClaim(ConversionClaim):
-    """The conversion of :func:`packing_mapping`: x [.., channels, taps] to y [filters, blocks, taps, lanes]."""
-
-    def of(self, kind: str, sizes: Mapping[str, int]) -> tuple[int, ...]:
-        """The extents of x as far as it is read ("X"), and of y ("Y")."""
-        channels, taps = sizes["c"], sizes["taps"]
-        if kind == "X":
-            return sizes["first"] + sizes["k"], channels, taps
-        return sizes["k"], -(-channels // LANES), taps, LANES
-
-    def moved(self, sizes: Mapping[str, int]) -> tuple[Box, tuple[int, ...]]:
-        """Whole filters, and the beginning of y."""
-        end = self.of("X", sizes)
-        return Box((sizes["first"], *(0 for _ in end[1:])), end), self.box(sizes).first
-
-    def box(self, sizes: Mapping[str, int]) -> Box:
-        """All of y."""
-        whole = self.of("Y", sizes)
-        return Box((0,) * len(whole), whole)
 
 
 DOMAIN: tuple[tuple[str, Expr], ...] = (
@@ -63,14 +39,7 @@ DOMAIN: tuple[tuple[str, Expr], ...] = (
 )
 
 
-def ir_fragment() -> Fragment:
-    """One packing instruction."""
-    operands = {"rows": K, "first": FIRST, "channels": C, "places": P, "exponent": EXPONENT[7:0]}
-    ila = packing_ir(ROUND, ("exponent",), LANES)
-    return call("ir_pack", "round and pack w", PACKING_CODE, ila, PARAMETERS, operands)
-
-
-def packing_fragment() -> Fragment:
+def device_fragment() -> Fragment:
     """For each tap of a block of channels: round the weights of eight channels, 0 where there are none."""
     program = Kernel("hlscnn_pack")
     with (
@@ -94,8 +63,8 @@ def packing_mapping() -> TensorMapping:
     )
     return TensorMapping(
         name="hlscnn_pack",
-        ir=ir_fragment(),
-        device=packing_fragment(),
+        ir=packing_fragment("hlscnn_pack", ROUND, ("exponent",), LANES),
+        device=device_fragment(),
         parameters=PARAMETERS,
         parameter_texts=PARAMETER_TEXTS,
         domain=DOMAIN,

@@ -12,7 +12,7 @@ from ir_semantics.graph.ir import Attributes, integer_of
 from ir_semantics.graph.operator import Assembly
 from ir_semantics.tensors.conditions import lt
 from ir_semantics.tensors.index import IndexLike, size
-from ir_semantics.tensors.operators import pad, reshape, transpose
+from ir_semantics.tensors.operators import pad
 from ir_semantics.tensors.terms import input_
 from rewrites.claims.joints.joint import Joint
 from rewrites.claims.theorems import machines as bounds
@@ -20,6 +20,7 @@ from rewrites.compiler.codegen.interface import Options
 from rewrites.compiler.codegen.operators import AcceleratorOperator, require_fit, shapes_of
 from rewrites.mappings.claim import MappingClaim
 from rewrites.mappings.hlscnn.claims import CONVOLUTIONS
+from rewrites.mappings.packing import packed
 from rewrites.rules.tensor.boxes import CONVOLUTION_IN_BOXES
 
 from .code import WEIGHT_BITS, Convolution
@@ -46,10 +47,9 @@ C, H, W, F, KH, KW, SH, SW = map(
 BLOCKS = (C + LANES - 1) // LANES
 IMAGE, FILTERS = input_("x", 1, C, H, W), input_("w", F, C, KH, KW)
 PADS: Final[Sequence[IndexLike]] = [0, BLOCKS * LANES - C, 0, 0]
-PACKED = reshape(pad(FILTERS, [0] * 4, PADS), F, BLOCKS, LANES, KH, KW)
 TENSORS: Final = {
     16: {"host_x": IMAGE, "host_w": FILTERS},
-    8: {"host_x": pad(IMAGE, [0] * 4, PADS), "host_w": transpose(PACKED, [0, 1, 3, 4, 2])},
+    8: {"host_x": pad(IMAGE, [0] * 4, PADS), "host_w": packed(FILTERS, LANES)},
 }
 """What the host puts into tensors: with weights of 8 bits whole blocks of channels, a tap's beside each other."""
 GIVEN: Final[Mapping[str, IndexLike]] = {

@@ -174,6 +174,9 @@ class Dense(FloatImplementation):
 
     # -- execution ---------------------------------------------------------------------------------
 
+    def _quantised_sizes(self, call: Call) -> Mapping[str, int]:
+        return {"shift": self.quantisation["shift"], "nearest": self.quantisation["rounding"]}
+
     def _zeros(self, call: Call) -> Mapping[str, int]:
         return {} if "b" in self.operands else {"host_b": call.sizes["n"] * LANES}
 

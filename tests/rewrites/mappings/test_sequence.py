@@ -18,6 +18,7 @@ from rewrites.mappings.claim import MappingClaim
 from rewrites.mappings.conversions import axis_sizes
 from rewrites.mappings.flexasr.claims import CLAIMS, LINEAR, READ, ROUND
 from rewrites.mappings.hlscnn.claims import CONVOLUTIONS, PACK
+from rewrites.mappings.packing import PackingClaim, packing_fragment
 from rewrites.mappings.sequence import HostTensor, ProgramSequence, SequenceError, Step
 from rewrites.mappings.vta.claims import READ as OF_BYTES
 from tests.accel_models.flexasr import tensor_oracle
@@ -91,6 +92,30 @@ def test_a_claim_that_says_it_converts_a_box_must_do_so() -> None:
         for claim in claims:
             with pytest.raises(SequenceError, match=f"flexasr_read must convert a box, as it says; {why}"):
                 sequence([*ROUNDED, layer(), replace(reading(), claim=claim)])
+
+
+class Believed(PackingClaim):
+    """What it writes its methods say."""
+
+
+def test_how_filters_are_packed_follows_from_the_ir_side() -> None:
+    """Not from what a class says of it."""
+    own, fields = PACK.mapping, ("name", "summary", "build", "formats", "function", "lanes")
+    assert PACK.function is not None
+    other = replace(own, ir=packing_fragment(PACK.name, PACK.function, PACK.formats, 4))
+    turned = replace(own, cell=(*own.cell[:2], *own.cell[:1:-1]))
+    forged = {
+        "its IR side is another": (replace(PACK, lanes=4), replace(PACK, build=lambda: other)),
+        "its mapping does not compare all of y": (replace(PACK, build=lambda: turned),),
+        "must be a conversion of a known kind, not Believed": (Believed(**{n: getattr(PACK, n) for n in fields}),),
+    }
+    tensors = {"w": HostTensor((3, 2, 1), 32), "codes": HostTensor((3, 1, 1, 8), 8)}
+    step = Step(PACK, own.sizes_for((3, 0, 2, 1)), {"host_x": "w", "host_y": "codes"})
+    assert PACK.problem == "" and ProgramSequence(tensors, {"w"}, [step])
+    for why, claims in forged.items():
+        for claim in claims:
+            with pytest.raises(SequenceError, match=why):
+                ProgramSequence(tensors, {"w"}, [replace(step, claim=claim)])
 
 
 def test_parts_may_be_joined_in_any_order() -> None:

@@ -146,3 +146,56 @@ def test_images_are_boxes_of_all_images(options: Options) -> None:
     two = replace(first, parts={**first.parts, "y": ((0, 2), *first.parts["y"][1:])})
     with pytest.raises(NoInstance, match="takes of x along axis 0 must be 2, not 1"):
         boxes_of(made, two)
+
+
+# -- formats and layouts ----------------------------------------------------------------------------------------------
+
+
+def coarser(own: Callable[..., Any]) -> Callable[..., Any]:
+    """Of x the next exponent."""
+
+    def sizes_of(of: Any, name: str, *more: Any) -> Any:
+        found = own(of, name, *more)
+        each = [{**s, "exponent": s["exponent"] + (name == "x")} for s in (found if more else [found])]
+        return each if more else each[0]
+
+    return sizes_of
+
+
+@pytest.mark.parametrize("build", [flexasr, vta, image, recurrent])
+def test_formats_are_those_of_the_steps_that_run(build: Callable[[], Case], monkeypatch: pytest.MonkeyPatch) -> None:
+    c = build()
+    made = c.implementation(**({"bias_x": 2} if "bias_x" in c.quantisation else {}))
+    own = type(made)
+    with monkeypatch.context() as patch:
+        patch.setattr(own, "_rounding_sizes", coarser(own._rounding_sizes))
+        with pytest.raises(CannotOffload, match=f"x of call 0 of {c.node.operator} must have codes of the format"):
+            c.implementation()
+    if "bias_x" in c.quantisation:  # a class that says otherwise, too, is not believed
+        monkeypatch.setattr(own, "_format_sizes", coarser(own._format_sizes))
+        assert "host_x must have codes of the bias 2, not 3" in joints_of(c.implementation(bias_x=2)).values()
+
+
+FORMATS = {"shift": (vta, 1), "nearest": (vta, -1), "bias_w": (flexasr, 1), "bias_gamma": (norm, 1)}
+
+
+@pytest.mark.parametrize("size", FORMATS)
+def test_formats_in_programs_are_those_of_the_quantisation(size: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    build, change = FORMATS[size]
+    c = build()
+    own = type(c.implementation())._calls
+    change_all = lambda of: [sizes(**{size: call.sizes[size] + change})(call) for call in own(of)]  # noqa: E731
+    monkeypatch.setattr(type(c.implementation()), "_calls", change_all)
+    with pytest.raises(CannotOffload, match=f"{size} of call 0 of {c.node.operator} must be "):
+        c.implementation()
+
+
+def test_channels_lie_beside_each_other_where_the_joint_says_so() -> None:
+    """Rows of eight are a view of packed filters, too."""
+    made = image().implementation()
+    (call,) = made.calls
+    joint, laid = operator_of(made).stated(call.mapping), made.laid_out(0)
+    right = made.lanes(0)
+    assert joint is not None and right == {"host_w": 8} and joint.misplaced(call.sizes, laid, right) == ""
+    for lanes in ({}, {"host_w": 4}, {"host_w": 8, "host_x": 8}):
+        assert "the host lays it out otherwise" in joint.misplaced(call.sizes, laid, lanes)

@@ -13,7 +13,7 @@ from accel_models.flexasr.floats import EXPONENT_AT_0
 from accel_models.flexasr.quantise import BIASES, Quantised, largest, quantise, smallest
 from rewrites.compiler.codegen.floats import FloatImplementation
 from rewrites.compiler.codegen.formats import power_above, unscale
-from rewrites.compiler.codegen.interface import Options, Reals
+from rewrites.compiler.codegen.interface import Call, Options, Reals
 from rewrites.mappings.conversions import ConversionClaim
 from rewrites.mappings.flexasr.claims import READ, ROUND
 
@@ -38,9 +38,12 @@ class AdaptiveFloats(FloatImplementation):
         bias, scale = self._format(name)
         return EXPONENT_AT_0 + bias + scale
 
-    def _code_bias(self, name: str) -> int:
+    def _code_bias(self, name: str, formats: Mapping[str, int]) -> int:
         """The AdaptivFloat bias of the codes that the host rounds to, or reads, where they are not scaled."""
-        return self._format_sizes(name)["exponent"] - self._format(name)[1] - EXPONENT_AT_0
+        return formats["exponent"] - self._format(name)[1] - EXPONENT_AT_0
+
+    def _quantised_sizes(self, call: Call) -> Mapping[str, int]:
+        return {name: self.quantisation[name] for name in call.sizes if name.startswith("bias_")}
 
     def _format_sizes(self, name: str) -> Mapping[str, int]:
         return {"exponent": self._exponent(name)}
