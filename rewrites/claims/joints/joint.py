@@ -31,7 +31,8 @@ from ir_semantics.tensors.terms import Tensor, element_of, input_, make, operand
 from rewrites.bounds.derivations.calculus import Operator as Bounded
 from rewrites.bounds.kernel.readings import Term
 from rewrites.mappings.claim import MappingClaim
-from rewrites.mappings.packing import packed
+from rewrites.mappings.conversions import ConversionClaim
+from rewrites.mappings.packing import PackingClaim, packed
 from smt_encodings.claims import Equality
 
 from .expansion import FAULTS, ITERATION, AnyNumber, Expanded, constant_of, expanded, same, structure_of, valued
@@ -255,21 +256,32 @@ class Joint:
         self,
         parameters: Mapping[str, int],
         laid: Mapping[str, tuple[tuple[int, ...], int]],
-        lanes: Mapping[str, int] | None = None,
+        conversions: Mapping[str, ConversionClaim] | None = None,
     ) -> str:
         """Why what the host puts into tensors of a program at these sizes is not what is said; empty where it is.
 
-        ``laid`` has extents, of which several axes may be one, and the exponents of numbers.  Tensors in ``lanes`` have
-        so many channels beside each other, others rows of the operand.
+        ``laid`` has extents, of which several axes may be one, and the exponents of numbers; ``conversions`` are those
+        that write tensors, or read the result.
         """
+        from .words import CONVERSIONS, NUMBER
+
+        codes = {form for before, after, _ in CONVERSIONS.values() for form in (before, after)} - {NUMBER}
         sizes = self.sizes(parameters)
         exponents = {self._partner(name): valued(index(value), sizes) for name, value in self.exponents.items()}
         for name, (extents, exponent) in laid.items():
             expected = shape_at(self.tensors[name], sizes) if name in self.tensors else extents
             if not is_view(extents, expected):
                 return f"{name} must be a tensor {expected}, not {extents}"
-            if name in self.tensors and not _lies(self.tensors[name], (lanes or {}).get(name, 0)):
-                return f"{name} must hold {self.tensors[name]}; the host lays it out otherwise"
+            claim = None if conversions is None else conversions.get(name)
+            if claim is None:
+                continue
+            lanes = claim.lanes if isinstance(claim, PackingClaim) else 0
+            if name in self.tensors and not _lies(self.tensors[name], lanes):
+                return f"{name} must hold {self.tensors[name]}; {claim.name} lays it out otherwise"
+            units = self.steps[-1].run.units
+            form, _ = units.of(units.place(self._partner(name)))
+            if (form in codes) != (claim.function in CONVERSIONS):
+                return f"{name} must hold words of the form {form}, which {claim.name} does not make or read"
             if exponents.get(self._partner(name), exponent) != exponent:
                 return f"{name} must have codes of the bias {exponents[self._partner(name)]}, not {exponent}"
         return ""

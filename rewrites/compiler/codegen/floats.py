@@ -22,7 +22,6 @@ from ir_semantics.graph import Node, TensorType
 from ir_semantics.graph.types import Array
 from rewrites.mappings.claim import MappingClaim
 from rewrites.mappings.conversions import SOURCE, TARGET, Box, ConversionClaim, axis_sizes
-from rewrites.mappings.packing import PackingClaim
 from rewrites.mappings.sequence import HostTensor, ProgramSequence, SequenceError, Step
 
 from .instances import NoInstance, boxes_of
@@ -60,6 +59,10 @@ class FloatImplementation(Implementation):
         try:
             self.sequence = self._sequence()
             if self.conversions:
+                if len(self._call_steps) != len(self.calls):
+                    raise SequenceError(
+                        f"{self.node.operator} must have a step for each of its {len(self.calls)} calls"
+                    )
                 for call in range(len(self.calls)):
                     self._require_boxes(call)
         except (SizeError, SequenceError, NoInstance) as error:
@@ -174,12 +177,15 @@ class FloatImplementation(Implementation):
             for own, name in names.items()
         }
 
-    def lanes(self, number: int) -> Mapping[str, int]:
+    def conversions_of(self, number: int) -> Mapping[str, ConversionClaim]:
         """As of :class:`Implementation`."""
-        packing = [step for step in self.sequence.steps if isinstance(step.claim, PackingClaim)]
-        by_tensor = {step.output: step.claim.lanes for step in packing if isinstance(step.claim, PackingClaim)}
-        bound = self._call_steps[number].tensors
-        return {own: by_tensor[codes] for own, codes in bound.items() if codes in by_tensor}
+        bound, found = self._call_steps[number].tensors, dict[str, ConversionClaim]()
+        for own, codes in bound.items():
+            for step in self._converting.get(codes, []) if self.conversions else []:
+                assert isinstance(step.claim, ConversionClaim)
+                if found.setdefault(own, step.claim) is not step.claim:
+                    raise SequenceError(f"{codes} of {self.node.operator} must be of one conversion")
+        return found
 
     def _code_bias(self, name: str, formats: Mapping[str, int]) -> int:
         """The exponent of codes of these formats, if they were not scaled; 0 where they have none."""
@@ -209,6 +215,9 @@ class FloatImplementation(Implementation):
     def _require_boxes(self, number: int) -> None:
         """Raises SequenceError unless the sequence takes the boxes of operands of which a call computes its own."""
         call, step, what = self.calls[number], self._call_steps[number], f"call {number} of {self.node.operator}"
+        if step.claim is not call.mapping or dict(step.sizes) != dict(call.sizes):
+            raise SequenceError(f"{what} must be the step {call.mapping.name} at {dict(call.sizes)}")
+        self.conversions_of(number)
         boxes = boxes_of(self, call)
         computed, kept, extents = boxes[RESULT], call.parts[RESULT], self.sequence.tensors[step.output].shape
         spans = self._viewed(RESULT, computed)

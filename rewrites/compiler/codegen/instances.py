@@ -50,9 +50,8 @@ def joints_of(implementation: Implementation) -> dict[str, str]:
         except NoInstance as error:
             problem = str(error)
         problem = problem or joint.covers(types, attributes, call.sizes)
-        problem = problem or joint.joint.misplaced(
-            call.sizes, implementation.laid_out(number), implementation.lanes(number)
-        )
+        laid, by = implementation.laid_out(number), implementation.conversions_of(number)
+        problem = problem or joint.joint.misplaced(call.sizes, laid, by)
         problems[joint.name] = problems.get(joint.name, "") or problem
         problems |= dict.fromkeys(operator.rests(call.mapping), "")
     return problems

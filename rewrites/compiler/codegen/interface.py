@@ -26,6 +26,7 @@ from ir_semantics.graph.ir import digest_of
 from ir_semantics.graph.types import Array
 from rewrites.claims.names import slug
 from rewrites.mappings.claim import MappingClaim
+from rewrites.mappings.conversions import ConversionClaim
 from rewrites.mappings.programs import program_of
 
 from .programs import Columns, Devices, fragment_digest
@@ -278,8 +279,8 @@ class Implementation(ABC):
         """
         return {}
 
-    def lanes(self, number: int) -> Mapping[str, int]:
-        """The host tensors of a call in which so many channels of an operand lie beside each other, and how many."""
+    def conversions_of(self, number: int) -> Mapping[str, ConversionClaim]:
+        """By host tensor of a call the host's programs that write it, or read it where it is the result."""
         return {}
 
     @property

@@ -12,6 +12,7 @@ import pytest
 
 from rewrites.compiler.codegen import Call, CannotOffload, Options, joints_of, operator_of
 from rewrites.compiler.codegen.instances import NoInstance, boxes_of
+from rewrites.mappings.hlscnn.claims import PACK, READ, ROUND
 from rewrites.rules.tensor.boxes import CONVOLUTION_IN_BOXES, DENSE_IN_BOXES, PRODUCT_IN_BOXES, product
 from rewrites.rules.tensor.words import relu
 from tests.rewrites.targets.nodes import DEVICES, Case, case, normal
@@ -190,12 +191,18 @@ def test_formats_in_programs_are_those_of_the_quantisation(size: str, monkeypatc
         c.implementation()
 
 
-def test_channels_lie_beside_each_other_where_the_joint_says_so() -> None:
-    """Rows of eight are a view of packed filters, too."""
-    made = image().implementation()
-    (call,) = made.calls
-    joint, laid = operator_of(made).stated(call.mapping), made.laid_out(0)
-    right = made.lanes(0)
-    assert joint is not None and right == {"host_w": 8} and joint.misplaced(call.sizes, laid, right) == ""
-    for lanes in ({}, {"host_w": 4}, {"host_w": 8, "host_x": 8}):
-        assert "the host lays it out otherwise" in joint.misplaced(call.sizes, laid, lanes)
+def test_operands_lie_and_are_read_as_the_joint_says() -> None:
+    """Rows of eight are a view of packed filters, and bytes of another format are bytes."""
+    made, other = image().implementation(), flexasr().implementation()
+    for implementation, name, wrong, told in (
+        (made, "host_w", (ROUND, replace(PACK, lanes=4)), "lays it out otherwise"),
+        (made, "host_x", (PACK,), "lays it out otherwise"),
+        (made, "host_x", (other.conversions_of(0)["host_x"],), "must hold words of the form word, which flexasr_round"),
+        (other, "host_x", (ROUND,), "must hold words of the form code, which hlscnn_round does not make"),
+        (other, "host_y", (READ,), "must hold words of the form code, which hlscnn_read does not make or read"),
+    ):
+        (call, *_), right = implementation.calls, implementation.conversions_of(0)
+        joint, laid = operator_of(implementation).stated(call.mapping), implementation.laid_out(0)
+        assert joint is not None and joint.misplaced(call.sizes, laid, right) == ""
+        for claim in wrong:
+            assert told in joint.misplaced(call.sizes, laid, {**right, name: claim})
