@@ -272,6 +272,8 @@ class Joint:
             expected = shape_at(self.tensors[name], sizes) if name in self.tensors else extents
             if not is_view(extents, expected):
                 return f"{name} must be a tensor {expected}, not {extents}"
+            if exponents.get(self._partner(name), exponent) != exponent:
+                return f"{name} must have codes of the bias {exponents[self._partner(name)]}, not {exponent}"
             claim = None if conversions is None else conversions.get(name)
             if claim is None:
                 continue
@@ -282,8 +284,6 @@ class Joint:
             form, _ = units.of(units.place(self._partner(name)))
             if (form in codes) != (claim.function in CONVERSIONS):
                 return f"{name} must hold words of the form {form}, which {claim.name} does not make or read"
-            if exponents.get(self._partner(name), exponent) != exponent:
-                return f"{name} must have codes of the bias {exponents[self._partner(name)]}, not {exponent}"
         return ""
 
     def _differs(
