@@ -63,6 +63,10 @@ ADVICE: tuple[tuple[str, str], ...] = (
         "let loops that carry a sum, or lead to one, run in one order on both sides, or add by one operator that is "
         "associative and commutative on all bits",
     ),
+    (
+        r"not shown to be injective|only the fold's iterations' .*: sat",
+        "give each counter digits of its own in the address, and state in the size domain that they fit",
+    ),
     (r"\([^)]*: (cells|accumulation)\b[^)]*\) needs the answer unsat;.*: sat.*no run at these sizes", _CASES + _TRIED),
     (r"needs the answer \w+;.*: (sat|unsat)", _TRIED),
     (
@@ -96,10 +100,6 @@ ADVICE: tuple[tuple[str, str], ...] = (
         "let the IR's loops run as the device's do, with equal extents over the whole size domain and registers of the "
         "same widths; a mask is a register that is too narrow; sums in another order must read the same elements of "
         "inputs, each as often; where a kernel sums up a block in a register, peel off a last block that is shorter",
-    ),
-    (
-        r"not shown to be injective",
-        "give each counter digits of its own in the address, and state in the size domain that they fit",
     ),
     (r"sample shapes?\b|at any sample|no sample satisfies|sample sizes|sample_shapes", _SAMPLES),
     (

@@ -67,6 +67,8 @@ REASONS = {
     "obligation 'n' (toy: layout) needs the answer unsat; z3: sat, at n = 3": "look at this place",
     "obligation 'n' (toy: cells in case 1) needs the answer unsat; z3: sat, at n = 33; no run at these sizes shows a "
     "difference": "add them to sample_shapes",
+    "obligation 'k 3, 3: only the fold's iterations' (toy: accumulation) needs the answer unsat; z3: sat, at n = 1; no "
+    "run at these sizes shows a difference": "digits of its own",
     "obligation 'r: i and j meet the index together' (lock-step) needs the answer unsat; z3: sat": "in one order",
     "whether and where w 1 writes depends on b, which was read from memory: this is not followed": "store in every",
     "go of toy must select exactly one instruction for all sizes; candidates: a, b": "write addresses as concat",
