@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from textwrap import shorten
 from traceback import print_exception
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -157,6 +158,10 @@ def parser_of_commands() -> argparse.ArgumentParser:
     return parser
 
 
+MOST_OF_SUMMARY = 160
+"""Characters of a claim's summary in a list for people; --json has all, and so has the verb that proves the claim."""
+
+
 # -- list and show ----------------------------------------------------------------------------------
 
 
@@ -179,7 +184,7 @@ def _list(options: argparse.Namespace) -> int:
         print(f"{kind}s")
         width = max(24, *(len(name) for name in summaries))
         for name, summary in summaries.items():
-            print(f"  {name:<{width}} {summary}")
+            print(f"  {name:<{width}} {shorten(summary, MOST_OF_SUMMARY, placeholder=' ...')}")
     if options.kind == "model":
         print("readings of their specifications, for simulate --reading; the first is the default")
         for model in models().values():

@@ -284,10 +284,13 @@ def network_lines(result: Comparison) -> Iterator[str]:
         parts = [f"{part.size:.3g} node {part.node} ({operators[part.node]})" for part in output.own[:3]]
         rest = sum(part.size for part in output.own[3:])
         parts += [f"{rest:.3g} from {counted(len(output.own) - 3, 'other')}"] if len(output.own) > 3 else []
-        parts += [f"the rest, {output.missed:.3g}, is what weights may miss"] if output.missed else []
-        yield f"  of it {abs(output.known):.3g} is known with its sign; operators: {', '.join(parts) or 'nothing'}"
+        most = sum(part.most for part in output.own)
+        missed = f", and {output.missed:.3g} what weights may miss" if output.missed else ""
+        yield f"  of it {abs(output.known):.3g} is known with its sign, {most:.3g} what operators may add{missed}"
+        yield f"  operators, with what of them is known and may cancel: {', '.join(parts) or 'nothing'}"
         if output.declared:
-            yield f"  declared: {', '.join(output.declared)}"
+            where = ", in at least one sample" if result.samples > 1 else ""
+            yield f"  declared{where}: {', '.join(output.declared)}"
     of_samples = f"{result.outside} of {counted(result.samples, 'sample')}" if result.outside else ""
     for always in result.in_ranges:
         scale = next(output.scale for output in result.outputs if output.name == always.output)

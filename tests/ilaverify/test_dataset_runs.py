@@ -392,13 +392,15 @@ def test_the_largest_error_is_told_beside_the_sample_nearest_its_bound() -> None
 
 
 def test_the_bound_of_a_network_names_its_samples_and_its_rest() -> None:
-    own = (OwnError(1, 1.0),)
+    own = (OwnError(1, 0.75, -0.25), OwnError(1, 0.25, 0.5))
     first = Composed("y", 1.0, 3.0, 1, True, "", 0.5, own, ("d",), 4, 4, 1.5)
     second = replace(first, error=2.0, bound=2.5, sample=5, error_sample=5)
     result = Comparison({}, (node(0.5, 1.0, 4),), (), (), 0.0, 0.0, 0.0, 2, (first.joined(second),))
-    assert list(network_lines(result))[:2] == [
+    assert list(network_lines(result)) == [
         "y: largest error 2 in sample 5, bound 3 in sample 4, 1.5 times the error",
-        "  of it 0.5 is known with its sign; operators: 1 node 1 (op), the rest, 1.5, is what weights may miss",
+        "  of it 0.5 is known with its sign, 1 what operators may add, and 1.5 what weights may miss",
+        "  operators, with what of them is known and may cancel: 1 node 1 (op), 0.75 node 1 (op)",
+        "  declared, in at least one sample: d",
     ]
 
 
@@ -407,7 +409,7 @@ def test_operators_beyond_three_are_counted(more: int, told: str) -> None:
     own = (*[OwnError(1, 1.0)] * 3, *[OwnError(1, 0.25)] * more)
     output = Composed("y", 1.0, 3.0, 1, True, "", 0.5, own, (), 4, 4, 0.0)
     result = Comparison({}, (node(0.5, 1.0, 4),), (), (), 0.0, 0.0, 0.0, 2, (output,))
-    assert list(network_lines(result))[1].endswith(f"1 node 1 (op), {told}")
+    assert list(network_lines(result))[2].endswith(f"1 node 1 (op), {told}")
 
 
 def test_a_cut_result_is_no_success_and_told() -> None:

@@ -96,6 +96,9 @@ def test_it_is_compiled_to_and_run(place: Path) -> None:
     assert told["declared"] == {"toy.product by vta_gemm": "no joint is stated"}
     summary = (place / "made" / "SUMMARY.md").read_text()
     assert "DECLARED, NOT PROVED: that these operators are what their mappings compute." in summary
+    assert (
+        "On accelerators: 1 operator, by 1 program of " in summary and "is printed by `ilaverify rule NAME`" in summary
+    )
     assert "* toy.product by vta_gemm: no joint is stated" in summary
     done = call(place, "run", "made", "--random", "1", "--module", "toy")
     assert done.returncode == 0 and "1 of 1 operator is within its bound, computed" in done.stdout, done.stderr

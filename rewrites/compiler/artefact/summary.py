@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from reports.outcomes import counted
 from rewrites.compiler.codegen import declared
 from rewrites.compiler.codegen.floats import FloatImplementation
 from rewrites.compiler.codegen.interface import Implementation
@@ -90,8 +91,8 @@ def summary_text(compiled: Compiled) -> str:
     return f"""\
 # {_cell(model.name)}, compiled for {", ".join(compiled.targets)}
 
-{read}{len(compiled.implementations)} operators run on accelerators, by {calls} programs of {commands:,} commands; \
-the graph equals the model in the sense of {equality_text(proof.equality)}.
+{read}On accelerators: {counted(len(compiled.implementations), "operator")}, by {counted(calls, "program")} of \
+{commands:,} commands; the graph equals the model in the sense of {equality_text(proof.equality)}.
 
 ## What runs where
 
@@ -105,13 +106,15 @@ the graph equals the model in the sense of {equality_text(proof.equality)}.
 
 Each of these claims holds a certificate; without any one of them the compiled model would be another one. \
 `ilaverify check` checks this again; why operators stay on the host, counts of uses, settings and calibration \
-are what the compiler said.
+are what the compiler said. A use is a step of the chain of rules, or a program. What the letters of a bound mean is \
+printed by `ilaverify rule NAME`; in `error-...`, a and b are numbers of magnitudes up to m and n, a' and b' differ \
+from them by up to e and f, and s is a sum of k terms.
 
 | claim | uses | certificate | what it says | sizes |
 |---|---|---|---|---|
 {_joined(claims)}
 {_joined(_joints(compiled))}
-{len(left_out)} claims were left out{":" if left_out else "."}
+{counted(len(left_out), "claim")} left out{":" if left_out else "."}
 
 {_joined(left_out)}
 ## Number formats

@@ -452,7 +452,7 @@ class Implementation(ABC):
 
     def bounds_in(self, ranges: Ranges) -> Bounds:
         """What is proved of the error of any run in these ranges (``on_quantised`` alone)."""
-        return Bounds(None, None, "none is stated")
+        return Bounds(None, None, "no theorem of it is about ranges")
 
     def rounding(self, name: str, magnitude: float) -> float:
         """What rounding an operand of at most this magnitude may change in an element; 0 must stay 0."""

@@ -57,6 +57,11 @@ def test_columns_of_lists(tmp_path: Path) -> None:
     """Names of 36 letters and more do not push their line's text to the right."""
     from rewrites.claims.registry import entries
 
+    long = max(
+        (name for name, entry in entries().items() if entry.kind == "rule"), key=lambda n: len(entries()[n].summary)
+    )
+    (line,) = (line for line in run("list", "rule", cwd=tmp_path).stdout.splitlines() if line.startswith(f"  {long} "))
+    assert len(entries()[long].summary) > 1000 and line.endswith(" ...") and 200 < len(line) < 250
     lines = run("list", "lemma", cwd=tmp_path).stdout.splitlines()[1:]
     named = {name: entry.summary for name, entry in entries().items() if entry.kind == "lemma"}
     assert len({line.index(named[line.split()[0]][:20]) for line in lines}) == 1 and len(lines) == len(named)
