@@ -52,9 +52,15 @@ class AnyOrder:
     ir: Values
     compare: Compare
     opened: Opened = field(init=False)
+    count: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
         self.opened = Opened(self.proof)
+
+    def numbered(self) -> int:
+        """A new number, for names: sums may be tried more than once, and what holds of a try is kept."""
+        self.count += 1
+        return self.count
 
     def shared(self, context: Context, name: str, left: Expr, right: Expr) -> tuple[Expr, Expr, list[Expr]]:
         """Two values of a context with symbols for sums that are proved to be equal, and these symbols.
@@ -159,7 +165,6 @@ class _Matching:
     """By variables and domains of families, where an arbitrary tuple of them is."""
     _families: list[Family] = field(default_factory=list)
     _tensors: dict[Expr, Input] = field(default_factory=dict)
-    _count: int = 0
 
     def __post_init__(self) -> None:
         mapping = self.sums.proof.mapping
@@ -186,20 +191,17 @@ class _Matching:
             yield self._family(summands, _Case(context, own, case.value))
             done.append(own)
         if len(cases) > 1:
-            self._count += 1
             meaning = "a summand is in one of the cases, or changes nothing"
-            summands.context.theorem("any order", f"{self.name}: cases, {self._count}", any_of(done), meaning)
+            summands.context.theorem("any order", f"{self.name}: cases, {self.sums.numbered()}", any_of(done), meaning)
 
     def _where(self, context: Context, condition: Expr) -> Context:
         if condition is true or context.proves(condition):
             return context  # in a case, what is read outside of it would be read anew
-        self._count += 1
-        return context.where(condition, f"{self.name}: {context.name}, case {self._count}")
+        return context.where(condition, f"{self.name}: {context.name}, case {self.sums.numbered()}")
 
     def _is_unit(self, case: _Case) -> bool:
         """Whether a summand changes nothing, proved."""
-        self._count += 1
-        unit, name = self.operator.unit, f"{self.name}: a summand, {self._count}"
+        unit, name = self.operator.unit, f"{self.name}: a summand, {self.sums.numbered()}"
         return unit is not None and unchanged(self.sums.proof, name, case.value, unit)
 
     def _cases_of(self, summands: Summands) -> list[_Case]:
@@ -253,8 +255,7 @@ class _Matching:
         stated = context.encoding.term(condition)
         context.proof.fits(context.encoding, f"{context.name}: condition")
         counters = {context.encoding.symbol(c) for c, _ in summands.loops}
-        self._count += 1
-        digits = by_digits(case.context, f"{self.name}: digits, {self._count}", stated, counters)
+        digits = by_digits(case.context, f"{self.name}: digits, {self.sums.numbered()}", stated, counters)
         holds = self.subscripts.truth(context, digits)
         if digits is stated:
             return holds, case.context
@@ -264,8 +265,7 @@ class _Matching:
 
     def follows(self, goal: Goal) -> bool:
         """Whether a goal is a theorem; then it is recorded."""
-        self._count += 1
-        name = f"{self.name}: {goal.meaning}, {self._count}"
+        name = f"{self.name}: {goal.meaning}, {self.sums.numbered()}"
         if goal.piece is not None:
             return self._same_summands(goal, name)
         context = self._contexts[goal.places[0], goal.hypotheses[0]]

@@ -31,10 +31,10 @@ def all_iterations(context: Context, side: Values, use: FoldUse) -> dict[Expr, E
         return {}
     extent = use.loops[0][1]
     begin = const(0, extent.width) if use.part is None else use.part[0]
-    for number in (const(k, extent.width) for k in range(FEW + 1)):
+    for number in _few(extent, 0):
         same = equal(extent, number)
         if context.proves(same):
-            name = context.called(f"{use.fold.here.label}: written out")
+            name = context.called(f"{_named(side, use)}: written out")
             context.theorem("lock-step", name, same, "the fold has a few iterations, which are written out")
             # in the context where it has them: elsewhere they may not exist
             return side.unrolled(replace(use, context=context, part=(begin, number)))
@@ -59,12 +59,22 @@ def last_iterations(context: Context, side: Values, use: FoldUse, length: Expr) 
     extent = use.loops[0][1]
     if len(use.loops) > 1:
         return {}
-    for number in (const(k, extent.width) for k in range(1, FEW + 1)):
+    for number in _few(extent, 1):
         longer = equal(extent, total([length, number]))
         if context.proves(longer):
             meaning = "the fold has a few iterations more than that of the other side"
-            context.theorem("lock-step", f"{use.fold.here.label}: goes on after it", longer, meaning)
+            context.theorem("lock-step", f"{_named(side, use)}: goes on after it", longer, meaning)
             rest = side.in_parts(use, length)
             assert rest.part is not None
             return side.unrolled(replace(rest, part=(rest.part[0], number)))
     return {}
+
+
+def _few(extent: Expr, least: int) -> list[Expr]:
+    """A few numbers from the least one on, as far as an extent may be one of them."""
+    return [const(k, extent.width) for k in range(least, min(FEW, 2**extent.width - 1) + 1)]
+
+
+def _named(side: Values, use: FoldUse) -> str:
+    """A name for a use of a fold: there may be several, in several cases."""
+    return f"{use.fold.here.label}, fold {side.definitions.numbered()}"

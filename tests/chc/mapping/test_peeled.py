@@ -13,11 +13,13 @@ from functools import partial
 
 import pytest
 
+from chc.mapping.prove import prove
 from ila_lang import Expr, Kernel, const, false, ite, resize, true
 from ila_lang.mapping import TensorMapping
 from smt_encodings.claims import Status
+from smt_encodings.discharge import Discharger
 from tests.chc.mapping.test_scatter_add import NOTHING, ONE, claim, clear, multiply, status
-from tests.chc.mapping.toy import N, differs
+from tests.chc.mapping.toy import M, N, differs
 from tests.marks import slow_but
 
 States = Mapping[str, Expr]
@@ -192,3 +194,62 @@ def test_a_fault_of_a_peeled_product_is_not_proved(name: str, fault: str) -> Non
     wrong = of(name, fault)
     assert any(differs(wrong, at) for at in SIZES if wrong.holds(at))
     assert status(wrong) is not Status.PROVED
+
+
+def two_sums(k: Kernel, s: States, *, backwards: bool, first: str = "") -> None:
+    """The sum of a row of src and one of tmp; ``first`` is added beside its loop, which goes backwards."""
+    n, m = s["n"], s["m"]
+    with k.loop("i", n) as i:
+        a, b = k.let("a", NOTHING), k.let("b", NOTHING)
+        with k.loop("j", m) as j:
+            k.assign(a, a + k.load("x", s["src"], i * m + (m - 1 - j if backwards else j)))
+        with k.loop("j2", m - 1 if first else m) as j:
+            k.assign(b, b + k.load("y", s["tmp"], i * m + (m - 1 - j if backwards else j)))
+        k.store(s["dst"], i, a + b + k.load(first, s["tmp"], i * m) if first else a + b)
+
+
+def folds_of_one(k: Kernel, s: States) -> None:
+    n, m = s["n"], s["m"]
+    with k.loop("i", n) as i:
+        a, b = k.let("a", NOTHING), k.let("b", NOTHING)
+        with k.loop("j", m) as j:
+            k.assign(a, multiply(a, k.load("x", s["src"], i * m + j)))
+        with k.loop("j2", m) as j:
+            k.assign(b, multiply(k.load("y", s["tmp"], i * m + j), b))
+        k.store(s["dst"], i, a ^ b)
+
+
+def products_of_one(k: Kernel, s: States) -> None:
+    n, m = s["n"], s["m"]
+    with k.loop("i", n) as i:
+        one = multiply(NOTHING, k.load("x", s["src"], i * m))
+        k.store(s["dst"], i, one ^ multiply(k.load("y", s["tmp"], i * m), NOTHING))
+
+
+@pytest.mark.parametrize("way", ["sums and what stands beside them", "two folds are written out"])
+def test_each_obligation_has_a_name_of_its_own(way: str) -> None:
+    if way.startswith("sums"):
+        backwards = partial(two_sums, backwards=True, first="first")
+        made = claim(backwards, partial(two_sums, backwards=False), N.zext(32), ONE)
+    else:
+        made = claim(products_of_one, folds_of_one, N.zext(32), ONE)
+        made = replace(made, domain=(*made.domain, ("m = 1", M == 1)), sample_shapes=((3, 1),))
+    verdict = prove(made, discharger=Discharger(timeout=5.0, second=False))
+    assert verdict.status is Status.PROVED, verdict.reason
+    names = [(o.group, o.name) for o in verdict.obligations]
+    assert len(set(names)) == len(names)
+
+
+def test_an_extent_of_two_bits_is_none_of_the_numbers_that_it_cannot_be() -> None:
+    def narrow(k: Kernel, s: States) -> None:
+        with k.loop("i", s["n"]) as i:
+            a = k.let("a", NOTHING)
+            with k.loop("j", s["m"][1:0]) as j:
+                k.assign(a, a + k.load("x", s["src"], i * s["m"] + j.zext(32)))
+            k.store(s["dst"], i, a)
+
+    def first_alone(k: Kernel, s: States) -> None:
+        with k.loop("i", s["n"]) as i:
+            k.store(s["dst"], i, k.load("x", s["src"], i * s["m"]))
+
+    assert status(claim(first_alone, narrow, N.zext(32), ONE)) is Status.UNKNOWN
