@@ -26,7 +26,7 @@ from ir_semantics.tensors.conditions import TRUE, Condition, both, equal, holds,
 from ir_semantics.tensors.elements import Choice, Element, Reader
 from ir_semantics.tensors.evaluate import shape_at
 from ir_semantics.tensors.index import Index, IndexLike, Names, index
-from ir_semantics.tensors.operators import pad
+from ir_semantics.tensors.operators import concat, pad, slice_
 from ir_semantics.tensors.terms import Tensor, element_of, input_, make, operands_of, well_formed
 from rewrites.bounds.derivations.calculus import Operator as Bounded
 from rewrites.bounds.kernel.readings import Term
@@ -286,6 +286,22 @@ class Joint:
                 return f"{name} must hold words of the form {form}, which {claim.name} does not make or read"
         return ""
 
+    def exchanged(self, held: Mapping[str, tuple[int, tuple[int, ...]]]) -> str:
+        """Why tensors do not hold the operands that are said; empty where they do.
+
+        ``held`` has each one's place among the operands, and the order in which blocks of its rows lie in the tensor.
+        """
+        said = {name: {t for t in operands_of(term) if t.operator == "input"} for name, term in self.tensors.items()}
+        for name in {**held, **said}:
+            place, order = held.get(name, (None, (0,)))
+            lies = set[Tensor]() if place is None else {self.operands[place]}
+            if (own := said.get(name, set())) != lies:
+                return f"{name} must hold {_names(own)}, not {_names(lies)}"
+            for x in lies if len(order) > 1 or self.tensors[name].operator == "concat" else ():
+                if not equal_tensors(self.tensors[name], _in_order(x, order)):
+                    return f"{name} must not hold blocks of {x} in the order {order}"
+        return ""
+
     def _differs(
         self,
         operator: Operator,
@@ -355,6 +371,17 @@ def _lies(term: Tensor, lanes: int) -> bool:
         return equal_tensors(term, packed(x, lanes))
     behind = [extent - own for extent, own in zip(term.shape, x.shape, strict=False)]
     return term is x or (term.rank == x.rank and equal_tensors(term, pad(x, [0] * x.rank, behind)))
+
+
+def _in_order(x: Tensor, order: Sequence[int]) -> Tensor:
+    """As many blocks of rows, in this order."""
+    rows, rest = x.shape[0] // len(order), x.shape[1:]
+    starts = [(rows * j, rows * (j + 1)) for j in order]
+    return concat(0, *(slice_(x, [first, *(0 for _ in rest)], [end, *rest]) for first, end in starts))
+
+
+def _names(operands: set[Tensor]) -> str:
+    return ", ".join(sorted(map(str, operands))) or "no operand"
 
 
 def equal_tensors(one: Tensor, other: Tensor) -> bool:

@@ -177,6 +177,17 @@ class FloatImplementation(Implementation):
             for own, name in names.items()
         }
 
+    def held_by(self, number: int) -> Mapping[str, tuple[str, tuple[int, ...]]]:
+        """As of :class:`Implementation`: what the steps read, whatever names say."""
+        held = dict[str, tuple[str, tuple[int, ...]]]()
+        for own, tensor in self._call_steps[number].tensors.items():
+            pieces = sorted(map(self._of_conversion, self._converting.get(tensor, [])), key=lambda each: each[2])
+            name = pieces[0][0] if pieces else tensor
+            if name in self.operands:
+                rows = [part[0][0] for _, part, _ in pieces] or [0]
+                held[own] = name, tuple(map(sorted(rows).index, rows))
+        return held
+
     def conversions_of(self, number: int) -> Mapping[str, ConversionClaim]:
         """As of :class:`Implementation`."""
         bound, found = self._call_steps[number].tensors, dict[str, ConversionClaim]()

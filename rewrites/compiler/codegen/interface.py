@@ -279,6 +279,10 @@ class Implementation(ABC):
         """
         return {}
 
+    def held_by(self, number: int) -> Mapping[str, tuple[str, tuple[int, ...]]]:
+        """By host tensor of a call the operand that lies in it, and in which order blocks of its rows do."""
+        return {}
+
     def conversions_of(self, number: int) -> Mapping[str, ConversionClaim]:
         """By host tensor of a call the host's programs that write it, or read it where it is the result."""
         return {}

@@ -15,6 +15,7 @@ from rewrites.compiler.codegen.instances import NoInstance, boxes_of
 from rewrites.mappings.hlscnn.claims import PACK, READ, ROUND
 from rewrites.rules.tensor.boxes import CONVOLUTION_IN_BOXES, DENSE_IN_BOXES, PRODUCT_IN_BOXES, product
 from rewrites.rules.tensor.words import relu
+from rewrites.targets.flexasr.code import recurrent as flexasr_recurrent
 from tests.rewrites.targets.nodes import DEVICES, Case, case, normal
 
 Change = Callable[[Call], Call]
@@ -206,3 +207,41 @@ def test_operands_lie_and_are_read_as_the_joint_says() -> None:
         assert joint is not None and joint.misplaced(call.sizes, laid, right) == ""
         for claim in wrong:
             assert told in joint.misplaced(call.sizes, laid, {**right, name: claim})
+
+
+def square_vta() -> Case:
+    return case("vta.dense", [normal(1, 64, 64)] * 2)
+
+
+def square_flexasr() -> Case:
+    return case("flexasr.linear", [*[normal(1, 64, 64)] * 2, normal(3, 64)], activation="relu")
+
+
+def like_norm() -> Case:
+    return case("flexasr.layer_norm", [normal(1, 3, 32), *[normal(2, 32)] * 2], epsilon=1e-5)
+
+
+ALIKE: dict[str, tuple[Callable[[], Case], str, str, dict[str, int]]] = {
+    "vta": (square_vta, "x", "w", {}),
+    "flexasr": (square_flexasr, "x", "w", {"bias_x": 3, "bias_w": 3}),
+    "norm": (like_norm, "gamma", "beta", {}),
+}
+"""Operands of the same shape and format."""
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_each_operand_lies_in_the_tensor_that_the_joint_says(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    build, one, other, formats = ALIKE[name]
+    c = build()
+    own = type(c.implementation())
+    assert set(joints_of(c.implementation(**formats)).values()) == {""}
+    right, exchanged = own._host_tensor, {one: other, other: one}
+    monkeypatch.setattr(own, "_host_tensor", lambda of, operand: right(of, exchanged.get(operand, operand)))
+    assert f"host_{other} must hold {other}, not {one}" in joints_of(c.implementation(**formats)).values()
+
+
+def test_gates_lie_in_the_order_that_the_joint_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    c = case("flexasr.lstm", (normal(1, 3, 5), normal(2, 16, 5), normal(3, 16, 4), normal(4, 16), normal(5, 16)))
+    assert set(joints_of(c.implementation()).values()) == {""}
+    monkeypatch.setattr(flexasr_recurrent, "GATES", {"lstm": (0, 1, 2, 3)})
+    assert "host_w must not hold blocks of w in the order (0, 1, 2, 3)" in joints_of(c.implementation()).values()
