@@ -105,9 +105,8 @@ def alternating(side: ReachingDefinitions, context: Context, definition: Definit
     name = f"{write.label} {side.schedule.writes.index(write)}, {side.numbered()}"
     members = members_of(side, name, writes)
     last = numbers.index(side.schedule.writes.index(write))
-    others = [
-        dict(zip(w.counters, definition.vector, strict=True)) for w in writes
-    ]  # whether these are the ones is proved
+    # whether these are the ones is proved
+    others = [dict(zip(w.counters, definition.vector, strict=True)) for w in writes]
     return _follow(side, context, name, Alternating(members, numbered, slot, tuple(others), definition), last)
 
 

@@ -16,7 +16,7 @@ from chc.mapping.arithmetic.injectivity import part_steps
 from chc.mapping.memory.contexts import Context
 from smt_encodings.discharge import conjuncts
 from smt_encodings.expressions.integers import is_linear
-from smt_encodings.expressions.polynomials import Polynomial, expand, polynomial_term
+from smt_encodings.expressions.polynomials import Polynomial, expand, polynomial_term, without
 
 _GROUP = "any order"
 
@@ -71,9 +71,10 @@ def _renamed(here: Polynomial, there: Polynomial, counters: Set[FNode]) -> dict[
     renamed: dict[FNode, FNode] = {}
     for (factor, coefficient), own in sorted(groups.items(), key=lambda g: -len(g[0][0])):
         digit: Polynomial = {}
-        for monomial in [m for m, c in rest.items() if c == coefficient and all(a in m for a in factor)]:
-            digit[tuple(a for a in monomial if a not in factor)] = 1
-            del rest[monomial]
+        for monomial in [m for m, c in rest.items() if c == coefficient]:
+            if (left := without(monomial, factor)) is not None:
+                digit[left] = 1
+                del rest[monomial]
         first, *others = own
         renamed |= {first: polynomial_term(digit), **dict.fromkeys(others, smt.Int(0))}
     return {} if any(rest.values()) else renamed

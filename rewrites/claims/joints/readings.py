@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import reduce
-from operator import and_
 from typing import TypeAlias
 
 import pysmt.shortcuts as smt
 
-from ila_lang import BvSort, Expr, Function, const, ite
+from ila_lang import BvSort, Expr, Function, all_of, const, ite
 from ila_lang.language.expr import private_var
 from ir_semantics.layers.layer import bits
 from rewrites.bounds.kernel.readings import ANY, Term
@@ -98,7 +96,7 @@ def _statement(function: Function, term: Term, others: tuple[Expr, ...]) -> tupl
     meaning = f"{function.name} is its operation on integers, {where(function, term)}"
     fits = _fits(down, result.width) & _fits(up, result.width)
     if others:
-        fits = reduce(and_, (_fits(part, wide) for part in parts if part.width > wide), fits)
+        fits = all_of([fits, *(_fits(part, wide) for part in parts if part.width > wide)])
     return fits, (found == down) | (found == up), meaning
 
 
