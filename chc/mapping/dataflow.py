@@ -14,14 +14,14 @@ from ila_lang import Expr, all_of, any_of, postorder, resize, substitute
 from ila_lang.mapping import TensorMapping
 
 from .arithmetic.exact import at_most, equal, less, number_of, product
+from .contents.indirect_addressing import IndirectAddressing
+from .contents.values import Values
 from .horn.align import align
 from .horn.systems import ACCUMULATED_ONCE, READ_FIRST, WRITTEN_ONCE, Nest, Track
 from .memory.cases import Split, in_cases
 from .memory.contexts import Context, in_range
-from .memory.indirect_addressing import IndirectAddressing
 from .memory.layout import Definition, Layout, narrow
 from .memory.reaching_definitions import ReachingDefinitions
-from .memory.values import Values
 from .program.schedule import schedule_of
 from .program.writes import Loops, Write
 from .proof import Proof

@@ -51,8 +51,15 @@ MAY_IMPORT: dict[str, set[str]] = {
         "chc.mapping.program",
         "chc.mapping.sampling",
     },
+    "chc.mapping.contents": {
+        "chc.mapping.arithmetic",
+        "chc.mapping.memory",
+        "chc.mapping.program",
+        "chc.mapping.sampling",
+    },
     "chc.mapping.relate": {
         "chc.mapping.arithmetic",
+        "chc.mapping.contents",
         "chc.mapping.horn",
         "chc.mapping.memory",
         "chc.mapping.program",

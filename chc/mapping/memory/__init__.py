@@ -1,1 +1,1 @@
-"""What a cell of a memory holds: which write gave it its value, proved, and the values read back from it."""
+"""Which write gave a cell of a memory its value, proved: iterations, addresses, cases, and that nothing kills it."""

@@ -15,9 +15,9 @@ from functools import reduce
 from chc.bijections.matching import matched
 from chc.bijections.theorem import Goal
 from chc.mapping.arithmetic.exact import less, minimum_of
+from chc.mapping.contents.values import Values
 from chc.mapping.memory.cases import MOST_CASES, Split, in_cases
 from chc.mapping.memory.contexts import Context
-from chc.mapping.memory.values import Values
 from chc.mapping.operators import Operator
 from chc.mapping.proof import Proof
 from ila_lang import Expr, all_of, any_of, free_variables, postorder, resize, substitute, true

@@ -16,12 +16,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from chc.mapping.arithmetic.exact import equal, less, product, successor, total
-from chc.mapping.memory.alternating import Alternating
+from chc.mapping.contents.alternating import Alternating
+from chc.mapping.contents.folds import Blocks, FoldUse
+from chc.mapping.contents.unrolled import Cycle
+from chc.mapping.contents.values import Values
 from chc.mapping.memory.contexts import Context
-from chc.mapping.memory.folds import Blocks, FoldUse
 from chc.mapping.memory.layout import narrow
-from chc.mapping.memory.unrolled import Cycle
-from chc.mapping.memory.values import Values
 from chc.mapping.program.writes import Fold
 from ila_lang import BvSort, Expr, const, free_variables, ite, postorder, substitute
 from smt_encodings.environment import fresh

@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 
 import pysmt.shortcuts as smt
 
+from chc.mapping.contents.folds import FoldUse
+from chc.mapping.contents.values import ScatteredReduction, Source, Values
 from chc.mapping.horn.align import align
 from chc.mapping.horn.names import index_text
 from chc.mapping.horn.systems import LOCK_STEP, Nest, Track
 from chc.mapping.memory.cases import Split, in_cases
 from chc.mapping.memory.contexts import Context
-from chc.mapping.memory.folds import FoldUse
 from chc.mapping.memory.layout import Reader
-from chc.mapping.memory.values import ScatteredReduction, Source, Values
 from chc.mapping.program.statements import variable_text
 from chc.mapping.proof import Proof
 from ila_lang import Expr, const, free_variables, ite, postorder, substitute, true

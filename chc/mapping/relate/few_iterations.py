@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from chc.mapping.arithmetic.exact import equal, product, total
+from chc.mapping.contents.folds import FoldUse
+from chc.mapping.contents.values import Values
 from chc.mapping.memory.contexts import Context
-from chc.mapping.memory.folds import FoldUse
-from chc.mapping.memory.values import Values
 from ila_lang import Expr, const
 
 FEW = 4

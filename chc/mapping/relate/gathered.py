@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from chc.mapping.contents.gathers import Gather
+from chc.mapping.contents.values import Values
 from chc.mapping.memory.contexts import Context
-from chc.mapping.memory.gathers import Gather
 from chc.mapping.memory.layout import Reader
-from chc.mapping.memory.values import Values
 from ila_lang import Expr, const, substitute
 from ila_lang.language.expr import variables_of
 from smt_encodings.claims import Unsupported

@@ -18,10 +18,10 @@ import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
 
 from chc.mapping.arithmetic.exact import equal, less, total
+from chc.mapping.contents.folds import FoldUse
+from chc.mapping.contents.values import Values
 from chc.mapping.memory.contexts import Context
-from chc.mapping.memory.folds import FoldUse
 from chc.mapping.memory.layout import narrow
-from chc.mapping.memory.values import Values
 from ila_lang import BvSort, Expr, all_of, any_of, const, ite, postorder, resize, substitute
 from smt_encodings.discharge import decide
 from smt_encodings.environment import fresh, plain

@@ -22,9 +22,9 @@ from itertools import combinations, pairwise
 import pysmt.shortcuts as smt
 
 from chc.mapping.arithmetic.exact import equal, less, product
+from chc.mapping.contents.folds import FoldUse
 from chc.mapping.memory.cases import Split
 from chc.mapping.memory.contexts import Context
-from chc.mapping.memory.folds import FoldUse
 from chc.mapping.proof import Proof
 from ila_lang import Expr, all_of, const, resize
 from smt_encodings.claims import Unsupported

@@ -17,10 +17,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from chc.mapping.arithmetic.exact import equal, less, number_of
+from chc.mapping.contents.folds import FoldUse
+from chc.mapping.contents.values import ScatteredReduction, Values
 from chc.mapping.memory.contexts import Context
-from chc.mapping.memory.folds import FoldUse
 from chc.mapping.memory.layout import Reader, narrow
-from chc.mapping.memory.values import ScatteredReduction, Values
 from chc.mapping.program.writes import Loops, conjuncts_of
 from chc.mapping.sampling.candidates import candidates
 from chc.mapping.sampling.samples import Point

@@ -20,11 +20,11 @@ from itertools import islice, product
 import pysmt.shortcuts as smt
 
 from chc.mapping.arithmetic import exact
+from chc.mapping.contents.folds import FoldUse
+from chc.mapping.contents.values import Values
 from chc.mapping.memory.cases import Split
 from chc.mapping.memory.contexts import Context
-from chc.mapping.memory.folds import FoldUse
 from chc.mapping.memory.layout import narrow
-from chc.mapping.memory.values import Values
 from chc.mapping.operators import Operator
 from chc.mapping.program.writes import Fold, Loops
 from chc.mapping.proof import Proof

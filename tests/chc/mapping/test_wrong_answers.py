@@ -13,10 +13,10 @@ import pytest
 
 import chc.mapping.arithmetic.injectivity
 import chc.mapping.arithmetic.ranges
+import chc.mapping.contents.reduction
 import chc.mapping.memory.contexts
 import chc.mapping.memory.kills
 import chc.mapping.memory.output_dependence
-import chc.mapping.memory.reduction
 import chc.mapping.proof
 from chc.mapping.prove import prove
 from ila_lang import Expr, Kernel, bv, const, ite, var
@@ -36,7 +36,7 @@ QUESTIONS = {
     "whether index arithmetic fits": ((chc.mapping.proof, "decide"),),
     "whether there are steps": ((chc.mapping.arithmetic.ranges, "decide_within"),),
     "whether digits are equal": ((chc.mapping.arithmetic.injectivity, "decide"),),
-    "whether a sum may begin with a cell": ((chc.mapping.memory.reduction, "decide"),),
+    "whether a sum may begin with a cell": ((chc.mapping.contents.reduction, "decide"),),
     "whether a short attempt suffices": tuple(
         (m, "quick")
         for m in (

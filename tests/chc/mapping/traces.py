@@ -1,8 +1,8 @@
 """What a proof takes the device's output for, run beside the interpreter: random programs, at small sizes.
 
-The terms that :mod:`chc.mapping.memory.values` traces back from a cell are meant to be its value after every run.  Here
-they are evaluated with what a run's memories hold before it, so that a fault shows without a wrong claim that makes use
-of it.  ``python -m tests.chc.mapping.traces --programs 500 --seed 1`` prints counts.
+The terms that :mod:`chc.mapping.contents.values` traces back from a cell are meant to be its value after every run.
+Here they are evaluated with what a run's memories hold before it, so that a fault shows without a wrong claim that
+makes use of it.  ``python -m tests.chc.mapping.traces --programs 500 --seed 1`` prints counts.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from random import Random
 
+from chc.mapping.contents.folds import FoldUse
+from chc.mapping.contents.indirect_addressing import IndirectAddressing
+from chc.mapping.contents.values import Values
 from chc.mapping.memory.contexts import Context
-from chc.mapping.memory.folds import FoldUse
-from chc.mapping.memory.indirect_addressing import IndirectAddressing
 from chc.mapping.memory.layout import Layout
 from chc.mapping.memory.reaching_definitions import ReachingDefinitions
-from chc.mapping.memory.values import Values
 from chc.mapping.program.schedule import schedule_of
 from chc.mapping.proof import Proof
 from chc.mapping.prove import _precondition

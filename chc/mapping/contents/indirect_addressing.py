@@ -15,6 +15,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from chc.mapping.arithmetic.exact import less
+from chc.mapping.memory.contexts import Context
+from chc.mapping.memory.layout import Definition, Reader
 from chc.mapping.program.writes import Condition, Fold, Loops, Schedule, Write, conjuncts_of
 from chc.mapping.sampling.samples import Point, Samples
 from ila_lang import Expr, false, postorder, substitute, true
@@ -22,8 +24,6 @@ from ila_lang.language.expr import free_variables, resize
 from smt_encodings.claims import Unsupported
 from smt_encodings.environment import fresh, plain
 
-from .contexts import Context
-from .layout import Definition, Reader
 from .values import Values
 
 

@@ -21,15 +21,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from chc.mapping.arithmetic.exact import equal
+from chc.mapping.memory.contexts import Context
+from chc.mapping.memory.layout import Definition, Iteration, Reader
+from chc.mapping.memory.reaching_definitions import ReachingDefinitions
 from chc.mapping.operators import Operator
 from chc.mapping.program.writes import Fold, Write
 from chc.mapping.sampling.samples import Point, interleaved, shared_loops
 from ila_lang import Expr, const, free_variables, ite, resize, true
 from smt_encodings.environment import fresh, plain
 
-from .contexts import Context
-from .layout import Definition, Iteration, Reader
-from .reaching_definitions import ReachingDefinitions
 from .reduction import Update, rectangular, update_of
 
 

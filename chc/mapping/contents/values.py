@@ -11,6 +11,9 @@ import itertools
 from dataclasses import dataclass, field, replace
 
 from chc.mapping.arithmetic.exact import less
+from chc.mapping.memory.contexts import Context
+from chc.mapping.memory.layout import Definition, Iteration, Reader, narrow
+from chc.mapping.memory.reaching_definitions import ReachingDefinitions
 from chc.mapping.program.statements import variable_text
 from chc.mapping.program.writes import Fold, Loops, Write, conjuncts_of
 from chc.mapping.sampling.samples import END, Point
@@ -19,11 +22,8 @@ from smt_encodings.claims import Unsupported
 from smt_encodings.environment import fresh, plain
 
 from .alternating import Alternating, alternating
-from .contexts import Context
 from .folds import FoldUse
 from .gathers import Gather, gather_of
-from .layout import Definition, Iteration, Reader, narrow
-from .reaching_definitions import ReachingDefinitions
 from .reduction import reduction, scatters
 from .scatter_add import ScatterAdd, scatter_add
 from .unrolled import Cycle, Turns, cycle, in_turn

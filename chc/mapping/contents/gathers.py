@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from chc.mapping.memory.contexts import Context
 from chc.mapping.sampling.samples import Point
 from ila_lang import Expr, postorder, substitute
 from smt_encodings.environment import fresh, plain
-
-from .contexts import Context
 
 
 @dataclass(frozen=True, eq=False)

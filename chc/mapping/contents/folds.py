@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass, replace
 
 from chc.mapping.arithmetic.exact import less, total
+from chc.mapping.memory.contexts import Context
+from chc.mapping.memory.layout import Iteration, narrow
 from chc.mapping.program.writes import Fold, Loops
 from ila_lang import Expr, all_of, resize, substitute
 
 from .alternating import Alternating
-from .contexts import Context
-from .layout import Iteration, narrow
 from .unrolled import Cycle
 
 

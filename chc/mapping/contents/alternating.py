@@ -8,7 +8,7 @@ is proved by induction over the numbers:
 * the reaching definition of what it reads of its own cell is the update with the number before (**before**);
 * the one that wrote the cell last has the last number (**ends**).
 
-How numbers and updates belong together is guessed at samples, as in :mod:`chc.mapping.memory.numbered`.
+How numbers and updates belong together is guessed at samples, as in :mod:`chc.mapping.contents.numbered`.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from chc.mapping.arithmetic.exact import equal, successor
+from chc.mapping.memory.cases import Split
+from chc.mapping.memory.contexts import Context
+from chc.mapping.memory.layout import Definition, Iteration, narrow
+from chc.mapping.memory.reaching_definitions import ReachingDefinitions
 from chc.mapping.program.writes import Loops, Write
 from ila_lang import Expr, bv, const, resize, substitute
 from smt_encodings.claims import Unsupported
 from smt_encodings.environment import fresh, plain
 
-from .cases import Split
-from .contexts import Context
-from .layout import Definition, Iteration, narrow
 from .numbered import Numbered, numbering
-from .reaching_definitions import ReachingDefinitions
 from .reduction import begins_anew, require_independent
 from .unrolled import Member, Turns, members_of, read_by, written_by_others
 

@@ -17,13 +17,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from chc.mapping.arithmetic.exact import equal, less, product, successor, total
+from chc.mapping.memory.contexts import Context, in_range
+from chc.mapping.memory.layout import Definition, narrow
 from chc.mapping.program.writes import Loops, Write
 from chc.mapping.sampling.candidates import candidates
 from ila_lang import Expr, all_of, bv, const, postorder, resize, substitute
 from smt_encodings.environment import fresh, plain
-
-from .contexts import Context, in_range
-from .layout import Definition, narrow
 
 Runs = Sequence[Sequence[tuple[int, ...]]]
 """At each sample, the iterations in which a cell was updated, one after the other."""

@@ -17,14 +17,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from chc.mapping.arithmetic.exact import equal
+from chc.mapping.memory.contexts import Context
+from chc.mapping.memory.layout import Definition, Iteration, Reader, narrow
+from chc.mapping.memory.reaching_definitions import ReachingDefinitions
 from chc.mapping.program.writes import Fold, Loops, Write
 from ila_lang import Expr, all_of, any_of, compile_terms, resize, substitute
 from smt_encodings.claims import Unsupported
 from smt_encodings.environment import fresh, plain
 
-from .contexts import Context
-from .layout import Definition, Iteration, Reader, narrow
-from .reaching_definitions import ReachingDefinitions
 from .reduction import Update, begins_anew, clash, ends, fold_of, require_independent, update_of
 
 

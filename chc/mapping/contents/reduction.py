@@ -12,7 +12,7 @@ of the cell.  The obligations that make it so, for all sizes:
 The address, the condition and the extents of other loops must not depend on the counters of the fold, so that all its
 iterations exist and write the cell.  A fold over one loop may have some of its iterations, from one to another one:
 those that a mask lets through, or that other loops have; that all of these exist is an obligation, then.  Those of
-several loops, the last of which is cut short, are numbered (:mod:`chc.mapping.memory.numbered`).  Where the
+several loops, the last of which is cut short, are numbered (:mod:`chc.mapping.contents.numbered`).  Where the
 extents of its own loops depend on each other otherwise, as in sums over pairs ``q <= p``, it is a fold of folds, and
 that its first iteration exists is an obligation, too.
 
@@ -33,6 +33,10 @@ from dataclasses import dataclass
 import pysmt.shortcuts as smt
 
 from chc.mapping.arithmetic.exact import equal, successor
+from chc.mapping.memory.cases import Split
+from chc.mapping.memory.contexts import Context, before
+from chc.mapping.memory.layout import Definition, Reader, narrow
+from chc.mapping.memory.reaching_definitions import ReachingDefinitions
 from chc.mapping.program.writes import Fold, Loops, Schedule, Write
 from chc.mapping.sampling.candidates import candidates
 from ila_lang import Expr, any_of, bv, compile_terms, const, free_variables, postorder, resize, substitute, true
@@ -43,18 +47,14 @@ from smt_encodings.environment import fresh, plain
 from smt_encodings.expressions.bits import BitEncoding
 from smt_encodings.values import differ
 
-from .cases import Split
-from .contexts import Context, before
-from .layout import Definition, Reader, narrow
 from .numbered import Numbered, Runs, numbering
-from .reaching_definitions import ReachingDefinitions
 
 
 @dataclass(frozen=True)
 class Reduction:
     """A fold, and what it begins with: the cell as ``first`` finds it, or ``begins``, a term in that iteration.
 
-    With ``part`` it has some of its iterations, as :class:`chc.mapping.memory.folds.FoldUse` says.
+    With ``part`` it has some of its iterations, as :class:`chc.mapping.contents.folds.FoldUse` says.
     """
 
     fold: Fold
