@@ -17,6 +17,7 @@ from ila_lang.text.portable import digest
 from ir_semantics.graph.ir import Attributes
 from ir_semantics.graph.operator import OPERATORS, Assembly, Operator, register
 from ir_semantics.graph.types import GraphError, TensorType
+from ir_semantics.graph.words import transpose
 from rewrites.bounds.derivations.calculus import Operator as Bounded
 from rewrites.claims.joints.instruction import called
 from rewrites.claims.names import bound_name, joint_name, slug
@@ -174,3 +175,33 @@ def require_fit(b: Assembly, name: str, of: Sequence[int], fits: bool, required:
     if not fits:
         shown = ", ".join(str(b.type(x)) for x in of)
         raise GraphError(f"{name} must be given {required}, not {shown}")
+
+
+def dense_layer(
+    name: str, activations: Sequence[str], axes: tuple[str, str, str]
+) -> Callable[[Assembly, Sequence[int], Attributes], int]:
+    """What a dense layer of that name stands for: ``activation`` of x w^T + b, for errors with these names of axes.
+
+    These are of rows, inputs and outputs.  "none" is no activation.
+    """
+    rows, inputs, outputs = axes
+
+    def build(b: Assembly, of: Sequence[int], a: Attributes) -> int:
+        x, w, bias = shapes_of(b, name, of, 2, 2, 1)
+        fits = x[1] == w[1] and bias == w[:1]
+        require_fit(b, name, of, fits, f"x [{rows}, {inputs}], w [{outputs}, {inputs}] and b [{outputs}]")
+        activation = a.get("activation")
+        if activation not in activations:
+            raise GraphError(f"the activation of {name} must be one of {', '.join(activations)}, not {activation!r}")
+        product = b.add("matmul", of[0], transpose(b, of[1], [1, 0]))
+        total = b.add("add", product, b.add("broadcast", of[2], axes=(1,), shape=(x[0], w[0])))
+        return total if activation == "none" else b.add(str(activation), total)
+
+    return build
+
+
+def by_activation(
+    mappings: Mapping[str, MappingClaim],
+) -> Callable[[Mapping[str, object], Options], tuple[MappingClaim, ...]]:
+    """The mapping of an operator's ``activation``, as :attr:`AcceleratorOperator.selected`."""
+    return lambda attributes, options: (mappings[str(attributes["activation"])],)

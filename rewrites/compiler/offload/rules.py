@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from ir_semantics.graph.ir import Attribute
 from rewrites.compiler.graph_rules.tensor_rewrites import Constants, Types
@@ -27,6 +27,7 @@ from rewrites.egraph.pattern import (
     Variable,
     build,
     matches,
+    operator,
     variables,
 )
 from smt_encodings.claims import Equality
@@ -120,3 +121,18 @@ def _valued(value: object, bindings: Bindings) -> Attribute:
     if not isinstance(attribute, bool | int | float | str):
         raise EGraphError(f"an attribute of an accelerator operator must be a number or a word, not {attribute!r}")
     return attribute
+
+
+PRODUCT: Final = operator("matmul", "x", operator("transpose", "w", attributes={"permutation": (1, 0)}))
+"""x w^T."""
+
+
+def dense_layer_rule(target: str, activation: str, accelerator: str) -> AcceleratorRule:
+    """The rule to an accelerator operator on x, w and b that is ``activation`` of x w^T + b ("none": no activation)."""
+    left = operator("add", PRODUCT, operator("broadcast", "b", attributes={"axes": (1,), "shape": Bound("shape")}))
+    after = "" if activation == "none" else f" and {activation}"
+    return AcceleratorRule(
+        f"dense layer with bias{after} on {accelerator}",
+        operator(activation, left) if after else left,
+        operator(target, "x", "w", "b", attributes={"activation": activation}),
+    )

@@ -32,8 +32,7 @@ from typing import Final
 
 from ir_semantics.graph.ir import Attributes
 from ir_semantics.graph.operator import Assembly
-from ir_semantics.graph.types import GraphError
-from ir_semantics.graph.words import expand, literal, reshape, take, transpose
+from ir_semantics.graph.words import expand, literal, reshape, take
 from ir_semantics.tensors.conditions import both, equal, le
 from ir_semantics.tensors.index import IndexLike, size
 from ir_semantics.tensors.operators import concat, slice_
@@ -42,8 +41,7 @@ from rewrites.claims.joints.joint import Joint
 from rewrites.claims.joints.layers import LAYER_OPTIONS
 from rewrites.claims.joints.zeros import ZEROS
 from rewrites.claims.theorems import flexasr as bounds
-from rewrites.compiler.codegen.interface import Options
-from rewrites.compiler.codegen.operators import AcceleratorOperator, require_fit, shapes_of
+from rewrites.compiler.codegen.operators import AcceleratorOperator, by_activation, dense_layer, require_fit, shapes_of
 from rewrites.mappings.claim import MappingClaim
 from rewrites.mappings.flexasr import claims
 from rewrites.mappings.flexasr.operations import GATES as IN_CORE
@@ -58,20 +56,6 @@ ACTIVATIONS: Final = tuple(claims.LINEAR)
 
 GATES: Final[Mapping[str, tuple[int, ...]]] = {"lstm": (0, 3, 1, 2), "gru": (1, 0, 2), "rnn": (0,)}
 """For each gate of the tensor IR's recurrent layer (ONNX's order), its place among the accelerator operator's."""
-
-
-def _linear(b: Assembly, of: Sequence[int], a: Attributes) -> int:
-    """activation(x w^T + b)."""
-    (rows, features), (outputs, inner), bias = shapes_of(b, "flexasr.linear", of, 2, 2, 1)
-    require_fit(b, "flexasr.linear", of, inner == features and bias == (outputs,), "x [T, I], w [O, I] and b [O]")
-    activation = a.get("activation")
-    if activation not in ACTIVATIONS:
-        raise GraphError(
-            f"the activation of flexasr.linear must be one of {', '.join(ACTIVATIONS)}, not {activation!r}"
-        )
-    product = b.add("matmul", of[0], transpose(b, of[1], [1, 0]))
-    total = b.add("add", product, b.add("broadcast", of[2], axes=(1,), shape=(rows, outputs)))
-    return total if activation == "none" else b.add(str(activation), total)
 
 
 def states_of(kind: str) -> tuple[str, ...]:
@@ -156,10 +140,6 @@ def _layer_norm(b: Assembly, of: Sequence[int], a: Attributes) -> int:
 # -- the operators ---------------------------------------------------------------------------------------------------
 
 
-def _by_activation(attributes: Mapping[str, object], options: Options) -> tuple[MappingClaim, ...]:
-    return (claims.LINEAR[str(attributes["activation"])],)
-
-
 _ROWS, _INPUTS, _OUTPUTS = map(size, ("rows", "features_in", "features_out"))
 _X, _W, _B = input_("x", _ROWS, _INPUTS), input_("w", _OUTPUTS, _INPUTS), input_("b", _OUTPUTS)
 _EXPONENTS = {f"host_{n}": size(f"bias_{n}") for n in ("x", "w", "b", "y")}
@@ -208,10 +188,10 @@ LINEAR: Final = AcceleratorOperator(
     "flexasr.linear",
     "FlexASR's dense layer: activation(x w^T + b).",
     range(3, 4),
-    expand=_linear,
+    expand=dense_layer("flexasr.linear", ACTIVATIONS, ("T", "I", "O")),
     attributes=frozenset({"activation"}),
     mappings=tuple(claims.LINEAR.values()),
-    selected=_by_activation,
+    selected=by_activation(claims.LINEAR),
     code=linear.Linear,
     bounds={claims.LINEAR[a]: (bounds.LINEAR[a],) for a in ACTIVATIONS},
     splits=tuple(DENSE_IN_BOXES.values()),

@@ -13,7 +13,7 @@ from typing import Final
 
 from rewrites.compiler.codegen import AcceleratorOperator
 from rewrites.compiler.offload.chains import ChainRule
-from rewrites.compiler.offload.rules import AcceleratorRule
+from rewrites.compiler.offload.rules import AcceleratorRule, dense_layer_rule
 from rewrites.egraph.pattern import Bound, Operator, Pattern, Variable, operator
 from rewrites.mappings.flexasr import claims
 
@@ -35,17 +35,6 @@ from .operators import (
 
 def _shaped(rank: int, name: str = "shape") -> Bound:
     return Bound(name, lambda value: isinstance(value, tuple) and len(value) == rank)
-
-
-def _linear(activation: str) -> AcceleratorRule:
-    bias = operator("broadcast", "b", attributes={"axes": (1,), "shape": Bound("shape")})
-    weights = operator("transpose", "w", attributes={"permutation": (1, 0)})
-    left = operator("add", operator("matmul", "x", weights), bias)
-    if activation != "none":
-        left = operator(activation, left)
-    right = operator(LINEAR.name, "x", "w", "b", attributes={"activation": activation})
-    after = "" if activation == "none" else f" and {activation}"
-    return AcceleratorRule(f"dense layer with bias{after} on FlexASR", left, right)
 
 
 def _recurrent(kind: str, text: str, given: bool) -> AcceleratorRule:
@@ -85,7 +74,7 @@ def _pool(operator_name: str, target: AcceleratorOperator, text: str) -> Acceler
 
 
 RULES: Final = (
-    *map(_linear, ACTIVATIONS),
+    *(dense_layer_rule(LINEAR.name, activation, "FlexASR") for activation in ACTIVATIONS),
     *(
         _recurrent(kind, text, given)
         for kind, text in (("lstm", "LSTM"), ("gru", "GRU"), ("rnn", "plain recurrent"))

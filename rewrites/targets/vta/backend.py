@@ -11,10 +11,10 @@ from rewrites.compiler.offload.backend import Backend
 from rewrites.compiler.offload.hardware import Hardware
 from rewrites.compiler.offload.places import DENSE_LAYERS, NORMALISATION, PRODUCTS, WEIGHTS, of_convolution
 from rewrites.compiler.offload.reductions import MEANS, inner_parts
-from rewrites.compiler.offload.rules import AcceleratorRule
+from rewrites.compiler.offload.rules import PRODUCT, AcceleratorRule, dense_layer_rule
 from rewrites.compiler.offload.takers import as_product, as_sums, of_steps
 from rewrites.compiler.offload.unfolding import Unfolding, steps
-from rewrites.egraph.pattern import Bound, operator
+from rewrites.egraph.pattern import operator
 from rewrites.egraph.rewrite import Rewrite
 
 from .code import LANES, MOST_VECTORS
@@ -28,22 +28,9 @@ def _definitions(constants: Constants, flexible: bool) -> Iterator[Rewrite]:
     yield from steps(constants)
 
 
-_PRODUCT: Final = operator("matmul", "x", operator("transpose", "w", attributes={"permutation": (1, 0)}))
-
-
-def _linear(activation: str) -> AcceleratorRule:
-    left = operator("add", _PRODUCT, operator("broadcast", "b", attributes={"axes": (1,), "shape": Bound("shape")}))
-    after = "" if activation == "none" else f" and {activation}"
-    return AcceleratorRule(
-        f"dense layer with bias{after} on VTA",
-        operator(activation, left) if after else left,
-        operator(LINEAR.name, "x", "w", "b", attributes={"activation": activation}),
-    )
-
-
 RULES: Final = (
-    AcceleratorRule("product with transposed weights on VTA", _PRODUCT, operator(DENSE.name, "x", "w", attributes={})),
-    *map(_linear, ACTIVATIONS),
+    AcceleratorRule("product with transposed weights on VTA", PRODUCT, operator(DENSE.name, "x", "w", attributes={})),
+    *(dense_layer_rule(LINEAR.name, activation, "VTA") for activation in ACTIVATIONS),
 )
 """Rules from the tensor IR."""
 

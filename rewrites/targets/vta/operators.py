@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from ir_semantics.graph.ir import Attributes
 from ir_semantics.graph.operator import Assembly
-from ir_semantics.graph.types import GraphError
 from ir_semantics.graph.words import transpose
 from ir_semantics.tensors.index import size
 from ir_semantics.tensors.operators import fill
@@ -18,12 +17,10 @@ from ir_semantics.tensors.terms import input_
 from rewrites.bounds.kernel.readings import ANY
 from rewrites.claims.joints.joint import Joint
 from rewrites.claims.theorems import machines as bounds
-from rewrites.compiler.codegen.interface import Options
-from rewrites.compiler.codegen.operators import AcceleratorOperator, require_fit, shapes_of
-from rewrites.mappings.claim import MappingClaim
+from rewrites.compiler.codegen.operators import AcceleratorOperator, by_activation, dense_layer, require_fit, shapes_of
 from rewrites.mappings.vta import claims
 from rewrites.mappings.vta.dense import requantise
-from rewrites.mappings.vta.gemm import requantise_relu, requantise_rounded
+from rewrites.mappings.vta.gemm import FINISH
 from rewrites.rules.tensor.boxes import DENSE_IN_BOXES, PRODUCT_IN_BOXES
 
 from .code import Dense, Linear
@@ -38,19 +35,6 @@ def _dense(b: Assembly, of: Sequence[int], a: Attributes) -> int:
 
 ACTIVATIONS: Final = tuple(claims.GEMMS)
 """What ``vta.linear`` may apply to its result."""
-
-
-def _linear(b: Assembly, of: Sequence[int], a: Attributes) -> int:
-    """activation(x w^T + b)."""
-    x, w, bias = shapes_of(b, "vta.linear", of, 2, 2, 1)
-    require_fit(b, "vta.linear", of, x[1] == w[1] and bias == w[:1], "x [M, K], w [N, K] and b [N]")
-    activation = a.get("activation")
-    if activation not in ACTIVATIONS:
-        raise GraphError(f"the activation of vta.linear must be one of {', '.join(ACTIVATIONS)}, not {activation!r}")
-    product = b.add("matmul", of[0], transpose(b, of[1], [1, 0]))
-    total = b.add("add", product, b.add("broadcast", of[2], axes=(1,), shape=(x[0], w[0])))
-    return total if activation == "none" else b.add(str(activation), total)
-
 
 ROWS, INPUTS, OUTPUTS = map(size, ("rows", "features_in", "features_out"))
 X, W, B = input_("x", ROWS, INPUTS), input_("w", OUTPUTS, INPUTS), input_("b", OUTPUTS)
@@ -69,40 +53,29 @@ DENSE: Final = AcceleratorOperator(
     splits=(PRODUCT_IN_BOXES,),
     joints=tuple(
         Joint(mapping, (X, W), {**TENSORS, "host_b": fill(0, OUTPUTS)}, readings={finish: SUM})
-        for mapping, finish in ((claims.GEMM, requantise_rounded), (claims.DENSE, requantise))
+        for mapping, finish in ((claims.GEMM, FINISH["none"][0]), (claims.DENSE, requantise))
     ),
 )
-
-
-def _by_activation(attributes: Mapping[str, object], options: Options) -> tuple[MappingClaim, ...]:
-    return (claims.GEMMS[str(attributes["activation"])],)
-
 
 LINEAR: Final = AcceleratorOperator(
     "vta.linear",
     "VTA's dense layer with bias and relu.",
     range(3, 4),
-    expand=_linear,
+    expand=dense_layer("vta.linear", ACTIVATIONS, ("M", "K", "N")),
     attributes=frozenset({"activation"}),
     mappings=tuple(claims.GEMMS.values()),
-    selected=_by_activation,
+    selected=by_activation(claims.GEMMS),
     code=Linear,
     bounds={mapping: (bounds.DENSE[activation],) for activation, mapping in claims.GEMMS.items()},
     splits=tuple(DENSE_IN_BOXES[activation] for activation in claims.GEMMS),
-    joints=(
+    joints=tuple(
         Joint(
-            claims.GEMMS["none"],
+            claims.GEMMS[activation],
             (X, W, B),
             {**TENSORS, "host_b": B},
-            attributes={"activation": "none"},
-            readings={requantise_rounded: SUM},
-        ),
-        Joint(
-            claims.GEMMS["relu"],
-            (X, W, B),
-            {**TENSORS, "host_b": B},
-            attributes={"activation": "relu"},
-            readings={requantise_relu: ("rectify", SUM)},
-        ),
+            attributes={"activation": activation},
+            readings={FINISH[activation][0]: reading},
+        )
+        for activation, reading in (("none", SUM), ("relu", ("rectify", SUM)))
     ),
 )
