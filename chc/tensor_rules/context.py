@@ -12,23 +12,13 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ir_semantics.tensors.conditions import (
-    TRUE,
-    All,
-    AtLeastZero,
-    Condition,
-    OneOf,
-    TruthOf,
-    holds,
-    inside,
-    negation,
-    variables_of,
-)
-from ir_semantics.tensors.index import Index, Names
+from ir_semantics.tensors.conditions import TRUE, All, Condition, OneOf, TruthOf, inside, negation, variables_of
+from ir_semantics.tensors.index import Index, Names, index_of
 from smt_encodings.claims import Obligation
 from smt_encodings.discharge import Discharger, NotDischarged
 
 from .obligations import Hypotheses, assertions, extended, remaining
+from .sizes import all_hold
 
 MOST_SAMPLES = 60
 QUICK = 1.5
@@ -81,7 +71,7 @@ class Context:
         """More hypotheses; ``ranges`` are new variables with 0 <= variable < extent."""
         if time.perf_counter() > self.proof.end:
             raise OutOfTime
-        known = extended(self.hypotheses, *(inside(_name(v), e) for v, e in ranges), *conditions)
+        known = extended(self.hypotheses, *(inside(index_of(v), e) for v, e in ranges), *conditions)
         if len(known) == len(self.hypotheses):
             return self
         if known not in self.proof.contexts:
@@ -98,7 +88,7 @@ class Context:
             points = [{**p, variable: value} for p in points for value in _few(extent.value(p), self.proof)]
             if len(points) > 4 * MOST_SAMPLES:
                 points = self.proof.random.sample(points, 4 * MOST_SAMPLES)
-        points_inside = [p for p in points if _all_hold(testable, p)]
+        points_inside = [p for p in points if all_hold(testable, p)]
         if len(points_inside) > MOST_SAMPLES:
             points_inside = self.proof.random.sample(points_inside, MOST_SAMPLES)
         return tuple(points_inside)
@@ -107,14 +97,14 @@ class Context:
         """Whether a sample falsifies the goal."""
         if _mentions_truth(goal):
             return False
-        return any(not _all_hold([goal], sample) for sample in self.samples if goal_known(goal, sample))
+        return any(not all_hold([goal], sample) for sample in self.samples if goal_known(goal, sample))
 
     def possible(self, condition: Condition) -> bool:
         """Whether a sample satisfies the condition, or samples do not tell."""
         return (
             not self.samples
             or _mentions_truth(condition)
-            or any(_all_hold([condition], s) for s in self.samples if goal_known(condition, s))
+            or any(all_hold([condition], s) for s in self.samples if goal_known(condition, s))
         )
 
     def establish(self, goal: Condition, group: str, meaning: str, *, quick: bool = False) -> bool:
@@ -171,20 +161,9 @@ class Context:
         return self.establish(negation(condition), group, meaning)
 
 
-def _name(variable: str) -> Index:
-    return Index({(variable,): 1})
-
-
 def goal_known(condition: Condition, sample: dict[str, int]) -> bool:
     """Whether a sample gives every variable of a condition a value."""
     return variables_of(condition) <= sample.keys()
-
-
-def _all_hold(conditions: Sequence[Condition], point: dict[str, int]) -> bool:
-    try:
-        return all(holds(c, point) for c in conditions)
-    except ZeroDivisionError:
-        return False
 
 
 def _few(extent: int, proof: Proof) -> list[int]:
@@ -192,72 +171,3 @@ def _few(extent: int, proof: Proof) -> list[int]:
     if extent <= 4:
         return list(range(extent))
     return [0, extent - 1, *proof.random.sample(range(1, extent - 1), 2)]
-
-
-def sizes_within(variables: Sequence[str], condition: Condition, most: int, largest: int) -> list[dict[str, int]]:
-    """Up to ``most`` assignments of sizes (0 to ``largest``) that satisfy a condition, small sums first.
-
-    A size of which the condition says that it is larger than that goes so far beyond its least value.
-    """
-    least, checks = _plan(variables, condition)
-    assignments: list[dict[str, int]] = []
-
-    def extend(point: dict[str, int], budget: int) -> None:
-        position = len(point)
-        if position == len(variables):
-            if budget == 0:
-                assignments.append(dict(point))
-            return
-        variable = variables[position]
-        for value in range(least[variable], min(_top(least[variable], largest), least[variable] + budget) + 1):
-            if len(assignments) >= most:
-                break
-            point[variable] = value
-            if _all_hold(checks[position], point):
-                extend(point, budget - (value - least[variable]))
-            del point[variable]
-
-    for budget in range(largest * len(variables) + 1):
-        extend({}, budget)
-        if len(assignments) >= most:
-            break
-    return assignments
-
-
-def _top(least: int, largest: int) -> int:
-    return largest if least <= largest else least + largest
-
-
-def sizes_drawn(
-    variables: Sequence[str], condition: Condition, most: int, largest: int, draw: random.Random
-) -> list[dict[str, int]]:
-    """Up to ``most`` random assignments of sizes (rarely 0) that satisfy a condition; as large as in sizes_within."""
-    least, checks = _plan(variables, condition)
-    assignments: dict[tuple[int, ...], dict[str, int]] = {}
-    for _ in range(6 * most):
-        point: dict[str, int] = {}
-        for position, variable in enumerate(variables):
-            for _ in range(4):
-                start = least[variable] if least[variable] > largest else 1
-                start = min(least[variable], start) if draw.random() < 0.1 else start
-                point[variable] = draw.randint(start, _top(least[variable], largest))
-                if _all_hold(checks[position], point):
-                    break
-            else:
-                break
-        else:
-            assignments[tuple(point.values())] = point
-        if len(assignments) >= most:
-            break
-    return list(assignments.values())
-
-
-def _plan(variables: Sequence[str], condition: Condition) -> tuple[dict[str, int], list[list[Condition]]]:
-    """The least value of each variable, and the parts of a condition that can be checked once it is chosen."""
-    parts = condition.parts if isinstance(condition, All) else (condition,)
-    checks: list[list[Condition]] = [[] for _ in variables]
-    for part in parts:
-        if needed := [variables.index(v) for v in variables_of(part)]:
-            checks[max(needed)].append(part)
-    bounds = [part.value for part in parts if isinstance(part, AtLeastZero)]
-    return {v: max([0, *(-c for b in bounds if (c := (b - _name(v)).constant) is not None)]) for v in variables}, checks

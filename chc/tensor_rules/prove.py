@@ -19,7 +19,7 @@ from smt_encodings.discharge import Discharger, NotDischarged
 from smt_encodings.environment import fresh_symbols
 
 from .check import EXAMPLE, Asking, example_script, replay_rule, written
-from .context import Context, OutOfTime, Proof, sizes_drawn, sizes_within
+from .context import Context, OutOfTime, Proof
 from .kernel.replay import Derivation, opening
 from .kernel.steps import Rejected, variable
 from .match import Matcher
@@ -28,6 +28,7 @@ from .normal_forms.extrema import Normaliser
 from .normal_forms.normal import Laws, indices_in
 from .normal_forms.simplify import Digits, Indices
 from .rule import TensorRule
+from .sizes import sizes_drawn, sizes_within
 
 METHOD = "tensor"
 LAWS = {

@@ -23,8 +23,8 @@ from ir_semantics.tensors.evaluate import IllFormed, evaluate, shape_at
 from ir_semantics.tensors.numbers import Binary32, DivisionByZero, NoValue, Reals, Undefined, apart, text_of
 from smt_encodings.claims import Equality
 
-from .context import sizes_drawn, sizes_within
 from .rule import TensorRule
+from .sizes import sizes_drawn, sizes_within
 
 Arrays = dict[str, NDArray[np.object_]]
 _BESIDE = {

@@ -22,9 +22,9 @@ from ir_semantics.tensors.terms import operands_of
 from smt_encodings.claims import Equality, Runs
 from smt_encodings.runs import Points, corners
 
-from .context import sizes_within
 from .refute import replay
 from .rule import TensorRule
+from .sizes import sizes_within
 
 LARGEST = 512
 """Sizes beyond this are not tried."""

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chc.tensor_rules.rule import TensorRule
+from chc.tensor_rules.sizes import sizes_drawn
 from ir_semantics.graph.build import expansion
 from ir_semantics.graph.ir import Attributes, attributes_of
 from ir_semantics.graph.operator import Operator
@@ -140,8 +141,6 @@ def _in_parts(x: Tensor, axis: int, place: Index) -> Tensor:
 
 def difference(rule: LayerRule) -> str:
     """At which sizes both sides differ when the graphs of their layers are evaluated; empty where they do not."""
-    from chc.tensor_rules.context import sizes_drawn  # it loads solvers, which a run of a compiled model does without
-
     draw = random.Random(0)
     whole, part = rule.layers
     changed = rule.changed(input_("states", *whole.shape))

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chc.tensor_rules.context import sizes_drawn, sizes_within
 from chc.tensor_rules.refute import Counterexample
 from chc.tensor_rules.rule import TensorRule
+from chc.tensor_rules.sizes import sizes_drawn, sizes_within
 from ila_lang import Expr, const, substitute
 from ila_lang.language.kernel import For, Let, Load, Statement, Store
 from ir_semantics.graph.build import expansion

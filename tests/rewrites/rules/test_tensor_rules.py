@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from chc.tensor_rules.context import sizes_drawn
 from chc.tensor_rules.decide import decide_tensor_rule
 from chc.tensor_rules.prove import prove_tensor_rule
 from chc.tensor_rules.refute import Counterexample, find_counterexample, replay
 from chc.tensor_rules.rule import Kind, TensorRule
+from chc.tensor_rules.sizes import sizes_drawn
 from docs.tables import tensor_entries
 from ir_semantics.tensors.conditions import TruthOf
 from ir_semantics.tensors.evaluate import shape_at

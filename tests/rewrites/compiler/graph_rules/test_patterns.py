@@ -8,8 +8,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from chc.tensor_rules.context import sizes_within
 from chc.tensor_rules.rule import Kind, TensorRule
+from chc.tensor_rules.sizes import sizes_within
 from ir_semantics.graph.build import Builder
 from ir_semantics.graph.operator import OPERATORS, Operator
 from ir_semantics.graph.run import run
