@@ -22,8 +22,8 @@ from ir_semantics.tensors.elements import (
     subelements,
     truths_of_element,
 )
-from ir_semantics.tensors.index import Index, Names, size
-from ir_semantics.tensors.terms import Shape, Tensor, element_of, operands_of, well_formed
+from ir_semantics.tensors.index import Index, size
+from ir_semantics.tensors.terms import Shape, Tensor, any_element, operands_of, well_formed
 from smt_encodings.claims import Claim, Equality, Interpretation
 
 MOST_OPERATIONS = 5_000
@@ -140,7 +140,7 @@ class TensorRule:
     @cached_property
     def elements(self) -> tuple[Element, Element]:
         """The element of each side at any subscripts: which sizes and operators occur."""
-        left, right = map(_any_element, (self.left, self.right))
+        left, right = map(any_element, (self.left, self.right))
         return left, right
 
     @cached_property
@@ -230,11 +230,6 @@ def _at_least_one(count: Index, premise: Iterable[Condition]) -> bool:
 
 def _inputs_read(element: Element) -> set[str]:
     return {e.name for e in subelements(element) if isinstance(e, Read)}
-
-
-def _any_element(side: Tensor) -> Element:
-    names = Names()
-    return element_of(side, [Index({(names.fresh("o"),): 1}) for _ in side.shape], names)
 
 
 def floors(text: str) -> str:

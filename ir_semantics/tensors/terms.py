@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from .conditions import FALSE, Condition, both, le
 from .elements import Element, Number, Read, Reader, Rule
-from .index import Index, IndexLike, Names, index, size
+from .index import Index, IndexLike, Names, index, index_of, size
 from .notation import notation
 
 Shape = tuple[Index, ...]
@@ -118,6 +118,17 @@ def element_of(tensor: Tensor, at: Sequence[Index], names: Names) -> Element:
         return read
 
     return tensor.rule(at, [reader(o) for o in tensor.operands], names)
+
+
+def any_element(tensor: Tensor) -> Element:
+    """The element at any subscripts, in names that are the same for all tensors."""
+    names = Names()
+    return element_of(tensor, [index_of(names.fresh("o")) for _ in tensor.shape], names)
+
+
+def form_of(tensor: Tensor) -> tuple[Shape, Element]:
+    """The shape, and the element at any subscripts: those of two tensors are equal if they have one form."""
+    return tensor.shape, any_element(tensor)
 
 
 def operands_of(*roots: Tensor) -> Iterator[Tensor]:

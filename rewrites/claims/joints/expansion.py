@@ -27,7 +27,7 @@ from ir_semantics.tensors.conditions import All, Condition, both, equal, le, var
 from ir_semantics.tensors.elements import Choice, Element, Read, Reader, subelements, substitute_element, with_operands
 from ir_semantics.tensors.index import Index, IndexLike, Names, index, product, size
 from ir_semantics.tensors.operators import fill
-from ir_semantics.tensors.terms import Shape, Tensor, element_of, input_, make, operands_of
+from ir_semantics.tensors.terms import Shape, Tensor, element_of, form_of, input_, make, operands_of
 
 from .instruction import Unread
 
@@ -263,8 +263,7 @@ def _meaning(operator: str, shapes: Sequence[Sequence[IndexLike]], attributes: S
     if "." not in operator:
         return operator
     term = applied(lookup(operator), [input_(f"x{i}", *s) for i, s in enumerate(shapes)], dict(attributes))
-    names = Names()
-    return operator, term.shape, element_of(term, [Index({(names.fresh("o"),): 1}) for _ in term.shape], names)
+    return (operator, *form_of(term))
 
 
 @dataclass(frozen=True)

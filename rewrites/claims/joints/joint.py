@@ -27,7 +27,7 @@ from ir_semantics.tensors.elements import Choice, Element, Reader
 from ir_semantics.tensors.evaluate import shape_at
 from ir_semantics.tensors.index import Index, IndexLike, Names, index
 from ir_semantics.tensors.operators import concat, pad, slice_
-from ir_semantics.tensors.terms import Tensor, element_of, input_, make, operands_of, well_formed
+from ir_semantics.tensors.terms import Tensor, form_of, input_, make, operands_of, well_formed
 from rewrites.bounds.derivations.calculus import Operator as Bounded
 from rewrites.bounds.kernel.readings import Term
 from rewrites.mappings.claim import MappingClaim
@@ -298,7 +298,7 @@ class Joint:
             if (own := said.get(name, set())) != lies:
                 return f"{name} must hold {_names(own)}, not {_names(lies)}"
             for x in lies if len(order) > 1 or self.tensors[name].operator == "concat" else ():
-                if not equal_tensors(self.tensors[name], _in_order(x, order)):
+                if form_of(self.tensors[name]) != form_of(_in_order(x, order)):
                     return f"{name} must not hold blocks of {x} in the order {order}"
         return ""
 
@@ -368,9 +368,9 @@ def _lies(term: Tensor, lanes: int) -> bool:
         return not lanes
     (x,) = inputs
     if lanes:
-        return equal_tensors(term, packed(x, lanes))
+        return form_of(term) == form_of(packed(x, lanes))
     behind = [extent - own for extent, own in zip(term.shape, x.shape, strict=False)]
-    return term is x or (term.rank == x.rank and equal_tensors(term, pad(x, [0] * x.rank, behind)))
+    return term is x or (term.rank == x.rank and form_of(term) == form_of(pad(x, [0] * x.rank, behind)))
 
 
 def _in_order(x: Tensor, order: Sequence[int]) -> Tensor:
@@ -382,16 +382,6 @@ def _in_order(x: Tensor, order: Sequence[int]) -> Tensor:
 
 def _names(operands: set[Tensor]) -> str:
     return ", ".join(sorted(map(str, operands))) or "no operand"
-
-
-def equal_tensors(one: Tensor, other: Tensor) -> bool:
-    """Whether two tensors have the same shape, and elements of the same form."""
-    return one.shape == other.shape and _element(one) == _element(other)
-
-
-def _element(of: Tensor) -> Element:
-    names = Names()
-    return element_of(of, [Index({(names.fresh("o"),): 1}) for _ in of.shape], names)
 
 
 def is_view(extents: Sequence[int], of: Sequence[int]) -> bool:

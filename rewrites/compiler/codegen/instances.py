@@ -17,10 +17,9 @@ from ir_semantics.graph.types import TensorType
 from ir_semantics.tensors.conditions import All, both, holds, variables_of
 from ir_semantics.tensors.evaluate import shape_at
 from ir_semantics.tensors.index import Index
-from ir_semantics.tensors.terms import well_formed
+from ir_semantics.tensors.terms import form_of, well_formed
 from rewrites.claims.joints.expansion import FAULTS, Expanded, expanded, same, structure_of
 from rewrites.claims.joints.instruction import Unread
-from rewrites.claims.joints.joint import equal_tensors
 from rewrites.claims.joints.layers import LayerRule
 from rewrites.rules.tensor.boxes import BoxRule
 
@@ -195,9 +194,9 @@ def _meant(operator: AcceleratorOperator, rule: BoxRule) -> Expanded:
         graph = expanded(operator, rule.operands, rule.attributes)
     except Unread as error:
         raise NoInstance(f"{rule.name} is no rule of {operator.name}: {error}") from error
-    if not equal_tensors(graph.term, rule.whole):
+    if form_of(graph.term) != form_of(rule.whole):
         raise NoInstance(f"{rule.name} is no rule of {operator.name}, which stands for something else")
-    if not all(equal_tensors(*sides) for sides in zip((rule.left, rule.right), rule.sides, strict=True)):
+    if [*map(form_of, (rule.left, rule.right))] != [*map(form_of, rule.sides)]:
         raise NoInstance(f"{rule.name} must be the rule of its boxes")
     return graph
 

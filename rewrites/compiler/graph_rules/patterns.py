@@ -24,10 +24,10 @@ from ir_semantics.graph.operator import NAMES, OPERATORS
 from ir_semantics.graph.types import Array, TensorType
 from ir_semantics.scalars.terms import Scalar
 from ir_semantics.tensors.conditions import holds
-from ir_semantics.tensors.elements import Element, substitute_element
-from ir_semantics.tensors.index import Index, Names, index
+from ir_semantics.tensors.elements import substitute_element
+from ir_semantics.tensors.index import Index, index
 from ir_semantics.tensors.operators import fill
-from ir_semantics.tensors.terms import Shape, Tensor, element_of, input_, operands_of
+from ir_semantics.tensors.terms import Shape, Tensor, form_of, input_, operands_of
 from rewrites.claims.joints.layers import LayerRule
 
 Symbolic: TypeAlias = "Index | bool | int | float | str | tuple[Symbolic, ...]"
@@ -161,7 +161,7 @@ def _attributes(
     if other:
         raise NoPattern(f"graphs have no {tensor.operator} with {' and '.join(other)}")
     own = replace(tensor, operands=tuple(inputs[: len(tensor.operands)]))
-    if _meaning(own) != _meaning(term):
+    if form_of(own) != form_of(term):
         raise NoPattern(f"the operator {tensor.operator} of graphs has other elements than the rule's")
     return tuple(sorted(attributes.items()))
 
@@ -173,12 +173,6 @@ def _operand(number: int, pattern: Pattern) -> Tensor:
     return input_(f"x{number}", *pattern.shape)
 
 
-def _meaning(tensor: Tensor) -> tuple[Shape, Element]:
-    """The shape, and an element at any place."""
-    names = Names()
-    return tensor.shape, element_of(tensor, [Index({(names.fresh("o"),): 1}) for _ in tensor.shape], names)
-
-
 def _same_at(tensor: Tensor, sizes: Mapping[str, int]) -> bool:
     """Whether the graph operator of that name is at sizes what the term is: a package's may decide by numbers."""
     operator = OPERATORS[tensor.operator]
@@ -188,9 +182,9 @@ def _same_at(tensor: Tensor, sizes: Mapping[str, int]) -> bool:
     shapes = [tuple(extent.substitute(at) for extent in o.shape) for o in tensor.operands]
     inputs = [input_(f"x{j}", *shape) for j, shape in enumerate(shapes)]
     own = replace(tensor, operands=tuple(input_(f"x{j}", *o.shape) for j, o in enumerate(tensor.operands)))
-    shape, element = _meaning(own)
+    shape, element = form_of(own)
     here = tuple(extent.substitute(at) for extent in shape), substitute_element(element, at)
-    return here == _meaning(operator.term(inputs, cast(Attributes, values)))
+    return here == form_of(operator.term(inputs, cast(Attributes, values)))
 
 
 def _symbolic(value: object) -> Symbolic:
