@@ -7,11 +7,12 @@ array, and accumulators.  ``a``, ``b`` and ``c`` are row-major matrices of the h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from functools import partial
 from random import Random
 
+from chc.mapping.prove import prove
 from ila_lang import (
     BOOL,
     Expr,
@@ -32,6 +33,8 @@ from ila_lang import (
     var,
 )
 from ila_lang.mapping import Reduction, TensorMapping
+from smt_encodings.claims import Status
+from smt_encodings.discharge import Discharger
 
 M, N, K = (var(name, bv(32)) for name in ("m", "n", "k"))
 PARAMETERS = {"m": M, "n": N, "k": K}
@@ -331,3 +334,19 @@ def differs(mapping: TensorMapping, sizes: dict[str, int], rounds: int = 4) -> b
         if results[0] != results[1]:
             return True
     return False
+
+
+def assert_proved(mapping: TensorMapping, sizes: Iterable[dict[str, int]]) -> None:
+    """A right program: runs at these sizes agree, and it is proved for every size by both solvers."""
+    assert not any(differs(mapping, at, 1) for at in sizes)
+    verdict = prove(mapping)
+    assert verdict.status is Status.PROVED, verdict.reason
+
+
+def assert_false_and_not_proved(
+    mapping: TensorMapping, sizes: Iterable[dict[str, int]], *, second: bool = False
+) -> None:
+    """A wrong program: runs at these sizes differ, and it is not proved; ``second`` asks the other solver, too."""
+    assert any(differs(mapping, at) for at in sizes)
+    verdict = prove(mapping, discharger=Discharger(timeout=5.0, second=second), horn_timeout=3.0)
+    assert verdict.status is not Status.PROVED

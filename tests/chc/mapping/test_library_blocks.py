@@ -9,11 +9,8 @@ from functools import partial
 
 import pytest
 
-from chc.mapping.prove import prove
 from ila_lang import Expr, Ila, Kernel, const, ite, true
 from ila_lang.mapping import TensorMapping
-from smt_encodings.claims import Status
-from smt_encodings.discharge import Discharger
 from tests.chc.mapping.library_gemm import (
     READ,
     Host,
@@ -22,9 +19,10 @@ from tests.chc.mapping.library_gemm import (
     N,
     Part,
     Patterns,
+    assert_false_and_not_proved,
+    assert_proved,
     claim,
     device,
-    differs,
     element,
     four,
     multiply,
@@ -228,10 +226,7 @@ QUICK = "a block is added up in a register"
 
 @pytest.mark.parametrize("name", slow_but({QUICK}, PATTERNS))
 def test_the_pattern_is_proved_for_every_size(name: str) -> None:
-    mapping = of(name)
-    assert not any(differs(mapping, sizes, 1) for sizes in SIZES)
-    verdict = prove(mapping)
-    assert verdict.status is Status.PROVED, verdict.reason
+    assert_proved(of(name), SIZES)
 
 
 @pytest.mark.parametrize(
@@ -243,7 +238,4 @@ def test_the_pattern_is_proved_for_every_size(name: str) -> None:
     ],
 )
 def test_a_fault_of_a_pattern_is_not_proved(name: str, fault: str) -> None:
-    mapping = of(name, fault)
-    assert any(differs(mapping, sizes) for sizes in SIZES)
-    verdict = prove(mapping, discharger=Discharger(timeout=5.0, second=False), horn_timeout=3.0)
-    assert verdict.status is not Status.PROVED
+    assert_false_and_not_proved(of(name, fault), SIZES)

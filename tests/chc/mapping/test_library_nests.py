@@ -12,11 +12,8 @@ from functools import partial
 
 import pytest
 
-from chc.mapping.prove import prove
 from ila_lang import Expr, Ila, Kernel, concat, const, ite, true
 from ila_lang.mapping import TensorMapping
-from smt_encodings.claims import Status
-from smt_encodings.discharge import Discharger
 from tests.chc.mapping.library_gemm import (
     COMPUTE,
     COMPUTE_PRELOADED,
@@ -36,9 +33,10 @@ from tests.chc.mapping.library_gemm import (
     Part,
     Parts,
     Patterns,
+    assert_false_and_not_proved,
+    assert_proved,
     claim,
     device,
-    differs,
     element,
     four,
     ir,
@@ -601,9 +599,7 @@ QUICK = {"the last product is peeled"}
 @pytest.mark.parametrize("name", slow_but(QUICK, PATTERNS))
 def test_the_pattern_is_proved_for_every_size(name: str) -> None:
     mapping = of(name)
-    assert not any(differs(mapping, at, 1) for at in sizes(mapping))
-    verdict = prove(mapping)
-    assert verdict.status is Status.PROVED, verdict.reason
+    assert_proved(mapping, sizes(mapping))
 
 
 FAULTS = [
@@ -616,6 +612,4 @@ FAULTS = [
 @pytest.mark.parametrize(("name", "fault"), FAULTS)
 def test_a_fault_of_a_pattern_is_not_proved(name: str, fault: str) -> None:
     mapping = of(name, fault)
-    assert any(differs(mapping, at) for at in sizes(mapping))
-    verdict = prove(mapping, discharger=Discharger(timeout=5.0, second=False), horn_timeout=3.0)
-    assert verdict.status is not Status.PROVED
+    assert_false_and_not_proved(mapping, sizes(mapping))

@@ -17,7 +17,19 @@ from ila_lang.mapping import Reduction, TensorMapping
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
 from tests.chc.mapping import toy
-from tests.chc.mapping.library_gemm import Host, K, M, N, Patterns, claim, device, differs, noted
+from tests.chc.mapping.library_gemm import (
+    Host,
+    K,
+    M,
+    N,
+    Patterns,
+    assert_false_and_not_proved,
+    assert_proved,
+    claim,
+    device,
+    differs,
+    noted,
+)
 from tests.chc.mapping.test_flow import flow
 from tests.chc.mapping.test_library_sums import saturating
 from tests.marks import slow_but
@@ -182,10 +194,7 @@ QUICK = {"a block of depth is loaded and computed"}
 
 @pytest.mark.parametrize("name", slow_but(QUICK, PATTERNS))
 def test_the_pattern_is_proved_for_every_size(name: str) -> None:
-    mapping = of(name)
-    assert not any(differs(mapping, sizes, 1) for sizes in SIZES)
-    verdict = prove(mapping)
-    assert verdict.status is Status.PROVED, verdict.reason
+    assert_proved(of(name), SIZES)
 
 
 FAULTS = [
@@ -197,10 +206,7 @@ FAULTS = [
 
 @pytest.mark.parametrize(("name", "fault"), FAULTS)
 def test_a_fault_of_a_pattern_is_not_proved(name: str, fault: str) -> None:
-    mapping = of(name, fault)
-    assert any(differs(mapping, sizes) for sizes in SIZES)
-    verdict = prove(mapping, discharger=Discharger(timeout=5.0), horn_timeout=3.0)
-    assert verdict.status is not Status.PROVED
+    assert_false_and_not_proved(of(name, fault), SIZES, second=True)
 
 
 def backwards(x: Expr, length: Expr) -> Expr:
