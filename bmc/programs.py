@@ -56,7 +56,10 @@ def write_program_file(mapping: TensorMapping, counterexample: Counterexample) -
     leading: list[Mapping[str, int]] = []
     if registers or memories:
         if mapping.setup_commands is None:
-            raise ValueError(f"Mapping {mapping.name} must have setup_commands to start from a state that is not reset")
+            raise ValueError(
+                f"{mapping.name} must have setup_commands, for this run begins in a state that is not that after a "
+                "reset; give its TensorMapping a function that returns the commands which set registers and memories"
+            )
         leading = mapping.setup_commands(registers, memories)
     device = {c: v for c, v in counterexample.initial.items() if c.side == "device"}
     machine = Machine(mapping.device.ila)

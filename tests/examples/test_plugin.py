@@ -15,6 +15,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from ila_lang import extensions
 from ilaverify import cli, new
 
 ROOT = Path(__file__).parents[2]
@@ -98,6 +99,27 @@ def test_nothing_is_left_where_writing_fails(there: bool, tmp_path: Path, monkey
     with pytest.raises(OSError, match="No space left"):
         new.write_accelerator("tiny_gemm", folder)
     assert folder.exists() == there and not contents(tmp_path)
+
+
+@pytest.mark.proof
+def test_a_driver_that_forgets_clear_leaves_a_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    new.write_accelerator("forgetful", tmp_path)
+    mapping = tmp_path / "forgetful" / "mapping.py"
+    right = mapping.read_text()
+    mapping.write_text(right.replace("(model.CLEAR, model.GEMM,", "(model.GEMM,"))
+    assert mapping.read_text() != right
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(extensions, "_modules", [])
+    assert cli.main(["mapping", "forgetful_dense", "--module", "forgetful.target", "-o", "refuted"]) == 1
+    value = re.search(r"0x(\w+) on the device and", " ".join(capsys.readouterr().out.split()))
+    assert value is not None
+    program = "refuted/forgetful_dense.counterexample.json"
+    assert cli.main(["simulate", "forgetful", program, "--module", "forgetful.target"]) == 0
+    shown = capsys.readouterr().out.splitlines()[-1]
+    assert int(shown.split("=0x")[1], 16) & 0xFF == int(value[1], 16)
 
 
 # -- an installation -----------------------------------------------------------------------------------

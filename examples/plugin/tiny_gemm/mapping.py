@@ -5,6 +5,7 @@ Two program fragments stand side by side, and :func:`mapping` says what has to b
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Final, Literal
@@ -106,6 +107,20 @@ def device_fragment(ila: Ila, fault: Fault = "") -> Fragment:
     return Fragment("tiny_gemm_program", ila, PARAMETERS, tensors, program)
 
 
+def setup_commands(registers: Mapping[str, int], memories: Mapping[str, Mapping[int, int]]) -> list[Mapping[str, int]]:
+    """Writes that put memories and registers in given contents: with these, program files of counterexamples begin."""
+    written = [
+        (region << 12 | at, word)
+        for region, name in enumerate(("input", "weight", "bias", "accumulator"))
+        for at, word in memories.get(name, {}).items()
+    ]
+    written += [
+        (model.REGISTERS << 12 | number, registers.get(name, 0))
+        for number, name in enumerate(("rows", "depth", "columns", "shift"))
+    ]
+    return [{"write": 1, "read": 0, "address": address, "data": data} for address, data in written]
+
+
 # -- the claim -------------------------------------------------------------------------------------------------------
 
 
@@ -150,6 +165,7 @@ def mapping(fault: Fault = "") -> TensorMapping:
         statement="tiny_gemm's program computes the dense layer x w^T + b of bytes, shifted right and saturated",
         assumptions=("commands arrive one at a time, and the host waits for the end of an operation",),
         program_file=partial(format_commands, show=("data_out",)),
+        setup_commands=setup_commands,
         shape_names=("rows", "features_in", "features_out"),
         sample_shapes=((1, 1, 1), (1, 3, 2), (2, 2, 3), (3, 4, 2), (4, 3, 5), (2, 16, 8)),
         shape_parameters=frozenset({"m", "k", "n"}),

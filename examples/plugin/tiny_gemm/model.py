@@ -6,7 +6,7 @@ with 16 address and 32 data bits.  An address names an element, not a byte:
     0x0000 .. 0x0fff   write        input scratchpad, 4096 signed bytes
     0x1000 .. 0x1fff   write        weight scratchpad, 4096 signed bytes
     0x2000 .. 0x2fff   write        bias scratchpad, 4096 signed words of 32 bits
-    0x3000 .. 0x3fff   read         accumulators, 4096 signed words of 32 bits
+    0x3000 .. 0x3fff   read, write  accumulators, 4096 signed words of 32 bits
     0x4000 .. 0x4003   write        rows m of the input, depth k, columns n of the result, shift
     0x4004             write        CLEAR: all m*n accumulators become 0
     0x4005             write        GEMM: accumulator [r, c] += sum over i of input[r, i] * weight[c, i]
@@ -76,6 +76,9 @@ def device(wraps: bool = False) -> Ila:
     ila.instruction("WRITE_INPUT").set_decode((region == INPUT) & write).update(inputs, inputs.store(at, data[7:0]))
     ila.instruction("WRITE_WEIGHT").set_decode((region == WEIGHT) & write).update(weights, weights.store(at, data[7:0]))
     ila.instruction("WRITE_BIAS").set_decode((region == BIAS) & write).update(biases, biases.store(at, data))
+    ila.instruction("WRITE_ACCUMULATOR").set_decode((region == ACCUMULATOR) & write).update(
+        accumulators, accumulators.store(at, data)
+    )
     ila.instruction("READ").set_decode((region == ACCUMULATOR) & read).update(data_out, accumulators.load(at))
     register = (region == REGISTERS) & write
     for number, state in ((ROWS, rows), (DEPTH, depth), (COLUMNS, columns), (SHIFT, shift)):
@@ -108,7 +111,7 @@ def device(wraps: bool = False) -> Ila:
         requantise.store(accumulators, place(r, columns, c), byte.sext(32))
     ila.instruction("REQUANTISE").set_decode(register & (at == REQUANTISE)).start(requantise)
 
-    known = ((region <= BIAS) & write) | ((region == ACCUMULATOR) & read) | (register & (at <= REQUANTISE))
+    known = ((region <= ACCUMULATOR) & write) | ((region == ACCUMULATOR) & read) | (register & (at <= REQUANTISE))
     other = ila.instruction("OTHER").set_decode(~known)
-    other.reserved = "scratchpads and registers 0 to 6 can be written, and accumulators read"
+    other.reserved = "scratchpads, accumulators and registers 0 to 6 can be written, and accumulators read"
     return ila
