@@ -52,6 +52,8 @@ class Proof:
     """Quotients and remainders of sizes that programs have, and the domain has not."""
     fits_seen: set[tuple[object, ...]] = field(default_factory=set)
     fits_numbers: dict[str, int] = field(default_factory=dict)
+    same_cells: dict[str, int] = field(default_factory=dict)
+    """How often two readers were proved to read one cell, by the names of contexts."""
 
     def __post_init__(self) -> None:
         self.operators = Operators(self.discharger, self.mapping.sums)

@@ -6,6 +6,7 @@ said last, by :func:`conclude`, of what was discharged; every verdict passes it 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -149,13 +150,20 @@ def conclude(obligations: Sequence[Obligation], decided_by: object = "") -> tupl
     """PROVED, where that may be said: the only place where it is.
 
     ``decided_by`` names what decided the claim without a solver: an enumeration, a normal form, a derivation.  The
-    answer is ERROR, with the reason, where there is neither that nor an obligation, or one is not discharged.
+    answer is ERROR, with the reason, where there is neither that nor an obligation, where one is not discharged, or two
+    have one name: a certificate is compared by names.
     """
     failed = next((o for o in obligations if not o.discharged), None)
     if failed is not None:
         answers = ", ".join(f"{a.solver}: {a.status}" for a in failed.answers) or "nobody was asked"
         which = f"'{failed.name}' ({failed.group}) needs the answer {failed.expected}"
         return Status.ERROR, f"PROVED needs every obligation discharged; {which}; {answers}"
+    named = Counter((o.group, o.name) for o in obligations)
+    if twice := next((n for n, count in named.items() if count > 1), None):
+        return (
+            Status.ERROR,
+            f"PROVED needs obligations with names of their own; two are called '{twice[1]}' ({twice[0]})",
+        )
     if not obligations and not decided_by:
         return Status.ERROR, "PROVED needs an obligation, an enumeration or a derivation; this attempt has none"
     return Status.PROVED, ""

@@ -49,6 +49,19 @@ def test_proved_needs_every_answer(bad: Obligation, said: str) -> None:
         assert verdict.reason == f"PROVED needs every obligation discharged; 'all elements' (elements) {said}"
 
 
+def test_two_obligations_of_one_name_are_an_error() -> None:
+    """``check`` compares obligations by group and name: of two that share both, it could see one."""
+    other = replace(GOOD, smtlib="(assert true)\n(check-sat)\n")
+    said = "PROVED needs obligations with names of their own; two are called 'all elements' (elements)"
+    assert conclude([GOOD, other]) == (Status.ERROR, said) == Discharger(obligations=[GOOD, GOOD]).conclude()
+    verdict = Verdict(
+        Status.PROVED, CLAIM, "chc", 0.0, obligations=[GOOD, other], details={"decided_by": "normal form"}
+    )
+    assert (verdict.status, verdict.reason) == (Status.ERROR, said)
+    for apart in ({"name": "one element"}, {"group": "values"}):
+        assert conclude([GOOD, replace(other, **apart)])[0] is Status.PROVED
+
+
 @pytest.mark.parametrize("details", [{"enumerations": [{}]}, {"derivation": ["step"]}, {"decided_by": "normal form"}])
 def test_grounds_without_a_solver(details: dict[str, object]) -> None:
     assert Verdict(Status.PROVED, CLAIM, "lemma", 0.0, details=details).status is Status.PROVED

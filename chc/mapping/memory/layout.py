@@ -72,9 +72,10 @@ class Reader:
         one, two = self.term(context), other.term(context)
         if one is not two:
             meaning = "two addresses of the same form, at different places of the program, are one"
-            context.proof.follows(
-                "cells", context.name or "the cell", context.encoding.hypotheses, smt.Equals(one, two), meaning
-            )
+            name, asked = context.name or "the cell", context.proof.same_cells
+            asked[name] = asked.get(name, 0) + 1
+            name = f"{name} ({asked[name]})" if asked[name] > 1 else name
+            context.proof.follows("cells", name, context.encoding.hypotheses, smt.Equals(one, two), meaning)
 
     def _instantiated(self, context: Context, instance: SymbolicInstance) -> FNode:
         return instance.instantiated(context, self.address, self.at)
