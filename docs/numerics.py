@@ -11,6 +11,7 @@ from rewrites.bounds.derivations.calculus import Operator
 from rewrites.bounds.kernel.formula import number_text
 from rewrites.bounds.kernel.judgements import text_of
 from rewrites.bounds.kernel.laws import AXIOMS
+from rewrites.bounds.lemmas.network_rules import NETWORK_RULES
 from rewrites.bounds.lemmas.real_rules import RULES
 from rewrites.claims.theorems.flexasr import STEPS
 from rewrites.claims.theorems.operators import OPERATORS
@@ -34,6 +35,10 @@ def _lemmas() -> list[str]:
 
 def _laws() -> list[str]:
     return head("law", "statement") + [row(rule.name, rule.statement) for rule in RULES.values()]
+
+
+def _network_laws() -> list[str]:
+    return head("law", "statement") + [row(rule.name, rule.statement) for rule in NETWORK_RULES.values()]
 
 
 def _axioms() -> list[str]:
@@ -84,6 +89,7 @@ def _derivations() -> list[str]:
 PARTS: Mapping[str, Callable[[], list[str]]] = {
     "lemmas": _lemmas,
     "laws": _laws,
+    "laws of networks": _network_laws,
     "axioms": _axioms,
     "bounds": _operators,
     "growth of bounds": _growth,

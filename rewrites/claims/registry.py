@@ -13,6 +13,7 @@ from chc.token_order.family import DOUBLE, SINGLE
 from ila_lang.extensions import ExtensionError
 from reports.subjects import Entry, Subject
 from rewrites.bounds.catalogue import LEMMAS
+from rewrites.bounds.lemmas.network_rules import NETWORK_RULES
 from rewrites.bounds.lemmas.real_rules import RULES as ERROR_RULES
 from rewrites.claims.joints.sequences import SEQUENCES
 from rewrites.claims.joints.zeros import ZEROS
@@ -96,7 +97,7 @@ def _lemmas() -> Iterator[tuple[str, Entry]]:
     for lemma in LEMMAS.values():
         name = f"lemma-{slug(lemma.name)}"
         yield name, _entry("lemma", lemma.statement, partial(LemmaSubject, name, lemma))
-    for rule in ERROR_RULES.values():
+    for rule in (*ERROR_RULES.values(), *NETWORK_RULES.values()):
         name = f"error-{slug(rule.name)}"
         yield name, _entry("lemma", rule.statement, partial(ErrorRuleSubject, name, rule))
 

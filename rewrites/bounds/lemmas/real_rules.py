@@ -55,11 +55,13 @@ def real(formula: FormulaLike) -> FNode:
     raise ValueError(f"a law must be of sums, products, maxima and minima, not {f.op}")
 
 
-def _r(names: str) -> list[Formula]:
+def reals_of(names: str) -> list[Formula]:
+    """Real numbers by name."""
     return [symbol(n) for n in names.split()]
 
 
-def _le(a: FormulaLike, b: FormulaLike) -> FNode:
+def le(a: FormulaLike, b: FormulaLike) -> FNode:
+    """a <= b."""
     return smt.LE(real(a), real(b))
 
 
@@ -67,17 +69,18 @@ def _lt(a: FormulaLike, b: FormulaLike) -> FNode:
     return smt.LT(real(a), real(b))
 
 
-def _within(a: Formula, b: FormulaLike, e: FormulaLike) -> FNode:
+def within(a: Formula, b: FormulaLike, e: FormulaLike) -> FNode:
     """|a - b| <= e."""
-    return smt.And(_le(a - b, e), _le(b - a, e))
+    return smt.And(le(a - b, e), le(b - a, e))
 
 
-def _at_most(a: Formula, limit: FormulaLike) -> FNode:
-    return _within(a, 0, limit)
+def at_most(a: Formula, limit: FormulaLike) -> FNode:
+    """|a| <= limit."""
+    return within(a, 0, limit)
 
 
 def _near(a: Formula, a1: Formula, m: FormulaLike, e: FormulaLike) -> FNode:
-    return smt.And(_at_most(a, m), _within(a1, a, e))
+    return smt.And(at_most(a, m), within(a1, a, e))
 
 
 def cut(a: Formula, limit: FormulaLike) -> Formula:
@@ -90,7 +93,7 @@ def cut(a: Formula, limit: FormulaLike) -> Formula:
 
 def _binary(operation: Callable[[Formula, Formula], Formula], law: Callable[..., laws.Pair]) -> Callable[[], Built]:
     def build() -> Built:
-        a, a1, b, b1, m, e, n, f = _r("a a1 b b1 m e n f")
+        a, a1, b, b1, m, e, n, f = reals_of("a a1 b b1 m e n f")
         goal = _near(operation(a, b), operation(a1, b1), *law(m, e, n, f))
         return [_near(a, a1, m, e), _near(b, b1, n, f)], goal
 
@@ -104,134 +107,134 @@ def _sum() -> Built:
 
 
 def _magnitudes() -> Built:
-    a, b, m, n = _r("a b m n")
-    return [_at_most(a, m), _at_most(b, n)], _at_most(a * b, laws.of_product(m, constant(0), n, constant(0))[0])
+    a, b, m, n = reals_of("a b m n")
+    return [at_most(a, m), at_most(b, n)], at_most(a * b, laws.of_product(m, constant(0), n, constant(0))[0])
 
 
 def _product() -> Built:
     """With a' = a + d and b' = b + g, from the magnitudes of a g, b d and d g."""
-    a, d, b, g, m, e, n, f = _r("a d b g m e n f")
-    hypotheses = [_at_most(a * g, m * f), _at_most(b * d, n * e), _at_most(d * g, e * f)]
-    return hypotheses, _within((a + d) * (b + g), a * b, laws.of_product(m, e, n, f)[1])
+    a, d, b, g, m, e, n, f = reals_of("a d b g m e n f")
+    hypotheses = [at_most(a * g, m * f), at_most(b * d, n * e), at_most(d * g, e * f)]
+    return hypotheses, within((a + d) * (b + g), a * b, laws.of_product(m, e, n, f)[1])
 
 
 def _multiple() -> Built:
-    a, a1, c, m, e = _r("a a1 c m e")
-    return [_near(a, a1, m, e), _le(0, c)], _near(c * a, c * a1, *laws.of_multiple(c, m, e))
+    a, a1, c, m, e = reals_of("a a1 c m e")
+    return [_near(a, a1, m, e), le(0, c)], _near(c * a, c * a1, *laws.of_multiple(c, m, e))
 
 
 def _one_more() -> Built:
-    a, a1, s, s1, k, m, e = _r("a a1 s s1 k m e")
+    a, a1, s, s1, k, m, e = reals_of("a a1 s s1 k m e")
     hypotheses = [_near(s, s1, *laws.of_multiple(k, m, e)), _near(a, a1, m, e)]
     return hypotheses, _near(s + a, s1 + a1, *laws.of_multiple(k + 1, m, e))
 
 
 def _one_more_weighted() -> Built:
-    a, a1, s, s1, w, k, q, m, e = _r("a a1 s s1 w k q m e")
-    hypotheses = [_near(s, s1, *laws.of_multiple(k, m, e)), _near(a, a1, m, e), _at_most(w, q)]
+    a, a1, s, s1, w, k, q, m, e = reals_of("a a1 s s1 w k q m e")
+    hypotheses = [_near(s, s1, *laws.of_multiple(k, m, e)), _near(a, a1, m, e), at_most(w, q)]
     return hypotheses, _near(s + w * a, s1 + w * a1, *laws.of_multiple(k + q, m, e))
 
 
 def _average() -> Built:
     """V groups of n terms, with sums like a and the total n V q, of which q is the average: n q is like a."""
-    q, q1, v, n, m, e = _r("q q1 v n m e")
+    q, q1, v, n, m, e = reals_of("q q1 v n m e")
     hypotheses = [_near(n * v * q, n * v * q1, *laws.of_multiple(v, m, e)), _lt(0, v), _lt(0, n)]
     return hypotheses, _near(n * q, n * q1, m, e)
 
 
 def _rectify() -> Built:
-    a, a1, m, e = _r("a a1 m e")
+    a, a1, m, e = reals_of("a a1 m e")
     return [_near(a, a1, m, e)], _near(maximum(a, 0), maximum(a1, 0), m, e)
 
 
 def _clip() -> Built:
-    a, low, high, m = _r("a low high m")
+    a, low, high, m = reals_of("a low high m")
     cut = maximum(minimum(a, high), low), minimum(maximum(a, low), high)
-    return [_at_most(a, m), _le(low, 0), _le(0, high)], smt.And(*(_at_most(c, m) for c in cut))
+    return [at_most(a, m), le(low, 0), le(0, high)], smt.And(*(at_most(c, m) for c in cut))
 
 
 def _shift() -> Built:
     """r = floor(a / d); of two whole numbers, one is at least the other or less by one or more."""
-    a, r, d, m = _r("a r d m")
-    whole = [smt.Or(_le(x, y - 1), _le(y, x)) for x, y in ((r, constant(0)), (a, constant(0)), (r, a))]
-    return [_at_most(a, m), _le(1, d), _le(r * d, a), _lt(a, r * d + d), *whole], _at_most(r, m)
+    a, r, d, m = reals_of("a r d m")
+    whole = [smt.Or(le(x, y - 1), le(y, x)) for x, y in ((r, constant(0)), (a, constant(0)), (r, a))]
+    return [at_most(a, m), le(1, d), le(r * d, a), _lt(a, r * d + d), *whole], at_most(r, m)
 
 
 def _complement() -> Built:
-    z, z1, e = _r("z z1 e")
-    return [_le(0, z), _le(z, 1), _within(z1, z, e)], _near(1 - z, 1 - z1, *laws.of_complement(e))
+    z, z1, e = reals_of("z z1 e")
+    return [le(0, z), le(z, 1), within(z1, z, e)], _near(1 - z, 1 - z1, *laws.of_complement(e))
 
 
 def _convex() -> Built:
-    z, a, b, m, n = _r("z a b m n")
-    hypotheses = [_le(0, z), _le(z, 1), _at_most(a, m), _at_most(b, n)]
-    return hypotheses, _at_most((1 - z) * a + z * b, laws.of_weighted_mean(m, n))
+    z, a, b, m, n = reals_of("z a b m n")
+    hypotheses = [le(0, z), le(z, 1), at_most(a, m), at_most(b, n)]
+    return hypotheses, at_most((1 - z) * a + z * b, laws.of_weighted_mean(m, n))
 
 
 def _shares() -> Built:
     """With weights p of sum q <= 1, of numbers within m: one more weight and number."""
-    s, p, q, k, m = _r("s p q k m")
-    return [_at_most(s, q * m), _le(0, p), _le(0, q), _at_most(k, m)], _at_most(s + p * k, (q + p) * m)
+    s, p, q, k, m = reals_of("s p q k m")
+    return [at_most(s, q * m), le(0, p), le(0, q), at_most(k, m)], at_most(s + p * k, (q + p) * m)
 
 
 def _omission() -> Built:
-    a, a1, c, m, e, p = _r("a a1 c m e p")
-    return [_near(a, a1, m, e), _at_most(c, p)], _near(a + c, a1, *laws.of_omission(p, m, e))
+    a, a1, c, m, e, p = reals_of("a a1 c m e p")
+    return [_near(a, a1, m, e), at_most(c, p)], _near(a + c, a1, *laws.of_omission(p, m, e))
 
 
 # -- primitives ------------------------------------------------------------------------------------------------
 
 
 def _rounding() -> Built:
-    a, a1, r, e, u = _r("a a1 r e u")
-    return [_within(a1, a, e), _le(r, a1), _lt(a1, r + u)], _within(r, a, laws.of_rounding(u, e))
+    a, a1, r, e, u = reals_of("a a1 r e u")
+    return [within(a1, a, e), le(r, a1), _lt(a1, r + u)], within(r, a, laws.of_rounding(u, e))
 
 
 def _nearest() -> Built:
-    a, a1, r, e, u = _r("a a1 r e u")
-    return [_within(a1, a, e), _within(r, a1, u)], _within(r, a, laws.of_rounding(u, e))
+    a, a1, r, e, u = reals_of("a a1 r e u")
+    return [within(a1, a, e), within(r, a1, u)], within(r, a, laws.of_rounding(u, e))
 
 
 def _slope() -> Built:
-    f, f1, g, e, s, t = _r("f f1 g e s t")  # f = F(a), f1 = F(a1), g the primitive's result
-    return [_within(f1, f, s * e), _within(g, f1, t)], _within(g, f, laws.of_slope(s, t, e))
+    f, f1, g, e, s, t = reals_of("f f1 g e s t")  # f = F(a), f1 = F(a1), g the primitive's result
+    return [within(f1, f, s * e), within(g, f1, t)], within(g, f, laws.of_slope(s, t, e))
 
 
 def _cutting() -> Built:
-    a, a1, e, m, limit = _r("a a1 e m limit")
-    return [_near(a, a1, m, e), _lt(0, limit)], _within(cut(a1, limit), a, laws.of_cut(limit, m, e))
+    a, a1, e, m, limit = reals_of("a a1 e m limit")
+    return [_near(a, a1, m, e), _lt(0, limit)], within(cut(a1, limit), a, laws.of_cut(limit, m, e))
 
 
 def _cutting_nothing() -> Built:
-    a, a1, e, m, limit = _r("a a1 e m limit")
-    return [_near(a, a1, m, e), _lt(m, limit)], _within(cut(a1, limit), a, e)
+    a, a1, e, m, limit = reals_of("a a1 e m limit")
+    return [_near(a, a1, m, e), _lt(m, limit)], within(cut(a1, limit), a, e)
 
 
 def _code(law: Callable[..., Formula]) -> Built:
     """The cut number c is moved by itself, up to tiny, or by half its step h; h is at most the largest one's."""
-    a, a1, r, m, e, largest, tiny, h, half = _r("a a1 r m e largest tiny h half")
+    a, a1, r, m, e, largest, tiny, h, half = reals_of("a a1 r m e largest tiny h half")
     c = cut(a1, largest)
     size = maximum(c, -1 * c)
-    own = smt.Ite(_le(size, tiny), _within(r, c, size), _within(r, c, h))
-    hypotheses = [_near(a, a1, m, e), _lt(0, largest), _lt(0, tiny), own, _le(h, half)]
-    goal = _within(r, a, law(largest, tiny, half, m, e))
+    own = smt.Ite(le(size, tiny), within(r, c, size), within(r, c, h))
+    hypotheses = [_near(a, a1, m, e), _lt(0, largest), _lt(0, tiny), own, le(h, half)]
+    goal = within(r, a, law(largest, tiny, half, m, e))
     if law is laws.of_code:
         large = smt.And(_lt(tiny, largest), smt.Or(_lt(tiny, a1), _lt(tiny, -1 * a1)))
-        goal = smt.And(goal, smt.Implies(large, _within(r, a, laws.of_large_code(largest, half, m, e))))
+        goal = smt.And(goal, smt.Implies(large, within(r, a, laws.of_large_code(largest, half, m, e))))
     return hypotheses, goal
 
 
 def _logistic_slope() -> Built:
     """With s = 1/2 + u: s (1 - s) = (1/2 + u) (1/2 - u)."""
-    (u,) = _r("u")
+    (u,) = reals_of("u")
     half = Fraction(1, 2)
-    return [], _le((u + half) * (half - u), Fraction(1, 4))
+    return [], le((u + half) * (half - u), Fraction(1, 4))
 
 
 def _tanh_slope() -> Built:
-    (t,) = _r("t")
+    (t,) = reals_of("t")
     slope = 1 - t * t
-    return [_at_most(t, constant(1))], smt.And(_le(slope, 1), _le(0, slope))
+    return [at_most(t, constant(1))], smt.And(le(slope, 1), le(0, slope))
 
 
 def _root_difference() -> Built:
@@ -239,54 +242,54 @@ def _root_difference() -> Built:
 
     a - b = (q - p)(q + p) / (p q)^2, so this is 2 (p q)^2 <= (p + q) r^3.
     """
-    p, q, r = _r("p q r")
-    hypotheses = [_lt(0, p), _lt(0, q), _le(p, r), _le(q, r)]
-    return hypotheses, _le(p * p * q * q, (p + q) * laws.of_inverse_roots(constant(1), r))
+    p, q, r = reals_of("p q r")
+    hypotheses = [_lt(0, p), _lt(0, q), le(p, r), le(q, r)]
+    return hypotheses, le(p * p * q * q, (p + q) * laws.of_inverse_roots(constant(1), r))
 
 
 def _relative() -> Built:
     """r = q (1 + d) with |d| <= e, where 0 < q <= n: |r - q| <= e n."""
-    d, q, e, n = _r("d q e n")
-    hypotheses = [_at_most(d, e), _lt(0, q), _le(q, n)]
-    return hypotheses, _within(q + q * d, q, laws.of_relative(e, n))
+    d, q, e, n = reals_of("d q e n")
+    hypotheses = [at_most(d, e), _lt(0, q), le(q, n)]
+    return hypotheses, within(q + q * d, q, laws.of_relative(e, n))
 
 
 def _quotient_above() -> Built:
     """Times what is divided by: p' / t' <= (p + e) / (t - d) <= p / t + (m d + e t) / (t (t - d))."""
-    p, p1, t, t1, m, d, e = _r("p p1 t t1 m d e")
-    hypotheses = [_le(0, p), _le(p, m), _le(0, p1), _le(p1, p + e), _le(0, e)]
-    hypotheses += [_le(0, d), _lt(d, t), _le(t - d, t1)]
-    return hypotheses, smt.And(_le(p1 * (t - d), (p + e) * t1), _le(p * d + e * t, laws.above(m, d, e, t)[0]))
+    p, p1, t, t1, m, d, e = reals_of("p p1 t t1 m d e")
+    hypotheses = [le(0, p), le(p, m), le(0, p1), le(p1, p + e), le(0, e)]
+    hypotheses += [le(0, d), _lt(d, t), le(t - d, t1)]
+    return hypotheses, smt.And(le(p1 * (t - d), (p + e) * t1), le(p * d + e * t, laws.above(m, d, e, t)[0]))
 
 
 def _quotient_below() -> Built:
     """Times what is divided by: p' / t' >= (p - e) / (t + d) >= p / t - (m d + e t) / (t (t + d))."""
-    p, p1, t, t1, m, d, e = _r("p p1 t t1 m d e")
-    hypotheses = [_le(0, p), _le(p, m), _le(0, p1), _le(p - e, p1), _le(0, e)]
-    hypotheses += [_le(0, d), _lt(0, t), _lt(0, t1), _le(t1, t + d)]
-    return hypotheses, smt.And(_le((p - e) * t1, p1 * (t + d)), _le(p * d + e * t, laws.below(m, d, e, t)[0]))
+    p, p1, t, t1, m, d, e = reals_of("p p1 t t1 m d e")
+    hypotheses = [le(0, p), le(p, m), le(0, p1), le(p - e, p1), le(0, e)]
+    hypotheses += [le(0, d), _lt(0, t), _lt(0, t1), le(t1, t + d)]
+    return hypotheses, smt.And(le((p - e) * t1, p1 * (t + d)), le(p * d + e * t, laws.below(m, d, e, t)[0]))
 
 
 def _nonnegative() -> Built:
-    a, r, n, e = _r("a r n e")
-    return [_at_most(a, n), _le(0, r), _le(a - r, e)], _le(a - r, laws.of_nonnegative(n, e))
+    a, r, n, e = reals_of("a r n e")
+    return [at_most(a, n), le(0, r), le(a - r, e)], le(a - r, laws.of_nonnegative(n, e))
 
 
 def _decreasing() -> Built:
     """Times what is divided by, with s = d + g and t = s + h."""
-    m, d, e, g, h = _r("m d e g h")
+    m, d, e, g, h = reals_of("m d e g h")
     s, t = d + g, d + g + h
     (a_top, a_bottom), (a_most, a_least) = laws.above(m, d, e, t), laws.above(m, d, e, s)
     (b_top, b_bottom), (b_most, b_least) = laws.below(m, d, e, t), laws.below(m, d, e, s)
-    goal = smt.And(_le(a_top * a_least, a_most * a_bottom), _le(b_top * b_least, b_most * b_bottom))
-    return [_le(0, m), _le(0, d), _le(0, e), _lt(0, g), _le(0, h)], goal
+    goal = smt.And(le(a_top * a_least, a_most * a_bottom), le(b_top * b_least, b_most * b_bottom))
+    return [le(0, m), le(0, d), le(0, e), _lt(0, g), le(0, h)], goal
 
 
 def _geometric() -> Built:
     """From e_t <= r g_t with g_t = 1 + q + .. + q^(t-1), one step e' <= q e + r gives e' <= r g_(t+1)."""
-    e, e1, g, q, r = _r("e e1 g q r")
-    hypotheses = [_le(e, r * g), _le(e1, q * e + r), _le(0, q)]
-    return hypotheses, _le(e1, r * (1 + q * g))
+    e, e1, g, q, r = reals_of("e e1 g q r")
+    hypotheses = [le(e, r * g), le(e1, q * e + r), le(0, q)]
+    return hypotheses, le(e1, r * (1 + q * g))
 
 
 RULES: Mapping[str, RealRule] = {

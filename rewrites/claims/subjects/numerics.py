@@ -8,8 +8,9 @@ from typing import Any
 
 from ila_lang.text.portable import digest
 from reports.subjects import Refutation, Required
-from rewrites.bounds.lemmas import activations, codes, machine, real_rules
+from rewrites.bounds.lemmas import activations, codes, machine, network_rules, real_rules
 from rewrites.bounds.lemmas.lemma import EVERY_ARGUMENT, Lemma, lemma_claim, prove_lemma
+from rewrites.bounds.lemmas.network_rules import NETWORK_RULES
 from rewrites.bounds.lemmas.real_rules import RealRule, prove_rule, rule_claim
 from rewrites.bounds.lemmas.runs import operands_differ, survey_lemma, survey_rule, values_differ
 from rewrites.claims.documents import document, read_document, value_json, value_of
@@ -112,14 +113,15 @@ class ErrorRuleSubject(_Numerics):
     def __init__(self, name: str, rule: RealRule) -> None:
         super().__init__(name, partial(prove_rule, rule), partial(survey_rule, rule), partial(values_differ, rule))
         self.rule = rule
+        self._module = network_rules if NETWORK_RULES.get(rule.name) is rule else real_rules
 
     def place(self) -> tuple[str, int]:
         """Where the rule's name stands."""
-        return place_of((real_rules,), self.rule.name)
+        return place_of((real_rules, network_rules), self.rule.name)
 
     def semantics(self) -> dict[str, str]:
         """Digests of the statement and of the text that puts it into a formula."""
-        return {"statement": text_digest(self.rule.statement), "formula": code_digest(real_rules)}
+        return {"statement": text_digest(self.rule.statement), "formula": code_digest(self._module)}
 
     def provers(self, method: str) -> tuple[Callable[..., Any], ...]:
         """The proof, and its runs."""

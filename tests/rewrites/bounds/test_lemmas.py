@@ -19,7 +19,7 @@ from rewrites.bounds.lemmas.activations import _near
 from rewrites.bounds.lemmas.codes import encode_allowance
 from rewrites.bounds.lemmas.lemma import EVERY_ARGUMENT, Every, Lemma, Statement, prove_lemma
 from rewrites.bounds.lemmas.machine import _value
-from rewrites.bounds.lemmas.real_rules import RULES, RealRule, _r, _within, prove_rule
+from rewrites.bounds.lemmas.real_rules import RULES, RealRule, prove_rule, reals_of, within
 from rewrites.claims.subjects.numerics import ErrorRuleSubject
 from smt_encodings.claims import Status, Verdict
 from smt_encodings.discharge import Discharger
@@ -241,8 +241,8 @@ def test_rules_are_proved_by_both_solvers(name: str) -> None:
 
 def test_a_wrong_rule_is_not_proved() -> None:
     def build():  # type: ignore[no-untyped-def]
-        a, a1, b, b1, e, f = _r("a a1 b b1 e f")
-        return [_within(a1, a, e), _within(b1, b, f)], _within(a1 + b1, a + b, e)
+        a, a1, b, b1, e, f = reals_of("a a1 b b1 e f")
+        return [within(a1, a, e), within(b1, b, f)], within(a1 + b1, a + b, e)
 
     verdict = prove_rule(RealRule("wrong", "the second error is forgotten", build))
     assert verdict.status is not Status.PROVED
