@@ -63,11 +63,15 @@ class Every:
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement on bit-vectors: ``hypotheses`` imply ``goal``, for all values of ``variables``."""
+    """A statement on bit-vectors: ``hypotheses`` imply ``goal``, for all values of ``variables``.
+
+    ``cases`` are conditions under each of which the goal is asked by itself; that one of them holds is asked, too.
+    """
 
     variables: tuple[Expr, ...]
     hypotheses: tuple[Expr, ...]
     goal: Expr
+    cases: tuple[Expr, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -170,11 +174,15 @@ def _ask(lemma: Lemma, statement: Statement, discharger: Discharger, details: di
     details["method"] = TWO_SOLVERS
     encoding = BitEncoding()
     hypotheses = [encoding.term(h) for h in statement.hypotheses]
-    negated = [*hypotheses, smt.Not(encoding.term(statement.goal))]
-    for name, assertions, expected, meaning in (
-        ("premises", hypotheses, "sat", "some argument meets the premises"),
-        ("statement", negated, "unsat", lemma.statement),
-    ):
+    goal, cases = encoding.term(statement.goal), [encoding.term(case) for case in statement.cases]
+    questions = [("premises", hypotheses, "sat", "some argument meets the premises")]
+    if cases:
+        questions.append(("cases", [*hypotheses, *map(smt.Not, cases)], "unsat", "the cases are all"))
+    for number, case in enumerate(cases):
+        questions.append((f"case {number + 1}", [*hypotheses, case, smt.Not(goal)], "unsat", lemma.statement))
+    if not cases:
+        questions.append(("statement", [*hypotheses, smt.Not(goal)], "unsat", lemma.statement))
+    for name, assertions, expected, meaning in questions:
         if expected == "sat" and not hypotheses:
             continue
         text = script(assertions, comment=f"{lemma.name}: {name}")

@@ -24,7 +24,8 @@ from rewrites.claims.subjects.numerics import ErrorRuleSubject
 from smt_encodings.claims import Status, Verdict
 from smt_encodings.discharge import Discharger
 
-SLOW = {"HLSCNN product", "float32 to 16 bits", "16 bits to float32"}  # several seconds
+# several seconds
+SLOW = {"HLSCNN product", "float32 to 16 bits", "float32 to 24 bits, symmetric", "16 bits to float32"}
 
 # An argument of each lemma's domain at which the primitive is broken, where all parameters being 5 will not do.
 ARGUMENTS = {
@@ -138,6 +139,16 @@ def test_a_product_rounded_to_nearest_is_refuted() -> None:
     assert (a * b + (1 << 13)) >> 14 != (a * b) >> 14
 
 
+def test_biases_that_are_cut_or_not_extended_are_refuted() -> None:
+    lemma, nearest = LEMMAS["float32 to 24 bits, symmetric"], float_to_fixed(24, True, 32)
+    assert nearest.body is not None and nearest.body.op == "sext"
+    for body in (nearest.body.args[0].zext(32), float_to_fixed(24, False, 32)(*nearest.params)):
+        twin = Function("twin", {}, nearest.result, None)
+        twin.params, twin.body = nearest.params, body
+        verdict = prove_lemma(lemma, function=twin)
+        assert verdict.status is Status.REFUTED, verdict.reason
+
+
 @pytest.mark.parametrize("symmetric", [False, True])
 def test_codes_with_another_end_are_refuted(symmetric: bool) -> None:
     lemma = LEMMAS[f"float32 to 8 bits{', symmetric' * symmetric}"]
@@ -162,6 +173,15 @@ def test_ties_away_from_zero_and_numbers_that_are_cut_are_refuted(code: int) -> 
     found = verdict.details["counterexample"]
     assert isinstance(found, dict)
     assert (found["word"] & 0x7FFFFF == 0) is (code == 1)
+
+
+def test_cases_that_are_not_all_prove_nothing() -> None:
+    """The goal is false of -1 alone, which is in no case."""
+    (x,) = functions.relu.params
+    last = (1 << x.width) - 1
+    statement = Statement((x,), (), x != last, (x < 5, (x >= 5) & (x < last)))
+    verdict = prove_lemma(Lemma("not -1", functions.relu, "x is not -1", "all", lambda _: statement))
+    assert (verdict.status, verdict.details["counterexample"]) == (Status.REFUTED, {x.name: last})
 
 
 def test_an_empty_domain_is_no_proof() -> None:
