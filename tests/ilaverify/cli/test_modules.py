@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import shutil
@@ -12,11 +13,15 @@ from pathlib import Path
 
 import pytest
 
+from ila_lang import extensions
 from ila_lang.extensions import ExtensionError
+from ilaverify.cli import main
 from rewrites.mappings.claim import MappingClaim
 from rewrites.targets.target import Model, Target
 
 ROOT = Path(__file__).parents[3]
+MODULES = ("my_rows", "my_rules", "faulty")
+Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
@@ -25,47 +30,63 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(folder: Path, *arguments: str) -> tuple[int, str, str]:
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """The command from the test's folder; no call knows the modules of the one before."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        importlib.invalidate_caches()
+        with monkeypatch.context() as own:
+            own.setattr(extensions, "_modules", [])
+            own.setattr(sys, "path", list(sys.path))
+            try:
+                code = main(arguments)
+            finally:
+                for name in MODULES:
+                    sys.modules.pop(name, None)
+        return code, *capsys.readouterr()
+
+    return call
+
+
+def test_a_process_knows_a_module_of_its_folder(folder: Path) -> None:
     env = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "encodings")])}
-    command = [sys.executable, "-m", "ilaverify", *arguments]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False, cwd=folder)
-    return done.returncode, done.stdout, done.stderr
+    command = [sys.executable, "-m", "ilaverify", "show", "row_pairs", "--module", "my_rows"]
+    out = subprocess.run(command, env=env, capture_output=True, text=True, check=True, cwd=folder).stdout
+    assert out.startswith("ILA row_pairs")
 
 
-def test_verbs_on_a_target_that_is_not_installed(folder: Path) -> None:
-    code, out, _ = run(folder, "list", "--json", "--module", "my_rows")
+def test_verbs_on_a_target_that_is_not_installed(folder: Path, run: Run) -> None:
+    code, out, _ = run("list", "--json", "--module", "my_rows")
     listed = json.loads(out)
     assert code == 0 and listed["mappings"]["row_pairs"] == "saturating sums of pairs of rows on RowPairs"
     assert "row_pairs" in listed["models"] and "flexasr_maxpool" in listed["mappings"]
-    code, out, _ = run(folder, "show", "row_pairs", "--module", "my_rows")
-    assert code == 0 and out.startswith("ILA row_pairs")
-    code, out, err = run(
-        folder, "prove", "row_pairs", "row_pairs_wraps", "--no-store", "-o", "proofs", "--module", "my_rows"
-    )
+    code, out, err = run("prove", "row_pairs", "row_pairs_wraps", "--no-store", "-o", "proofs", "--module", "my_rows")
     assert code == 0, err
     assert out.endswith("1 PROVED, 1 REFUTED; all as expected\n")
-    code, out, err = run(folder, "check", "proofs", "--module", "my_rows")
+    code, out, err = run("check", "proofs", "--module", "my_rows")
     assert code == 0, out + err
-    code, out, err = run(folder, "check", "proofs/row_pairs.chc.cert.json")
+    code, out, err = run("check", "proofs/row_pairs.chc.cert.json")
     unknown = "  there is no claim named 'row_pairs' (see ilaverify list); a claim of your own is known with --module"
     assert code == 2 and unknown in out and out.endswith("0 accepted, 0 rejected, 1 undecided\n"), out + err
     store = {"write": 1, "address": "0x0", "data": "0xc8"}
     (folder / "program.json").write_text(json.dumps({"show": ["data_out"], "commands": [store, {"read": True}]}))
-    assert run(folder, "simulate", "row_pairs", "program.json", "--module", "my_rows") == (
+    assert run("simulate", "row_pairs", "program.json", "--module", "my_rows") == (
         0,
         "2 LOAD data_out=0x000000c8\n",
         "",
     )
 
 
-def test_a_refutation_says_how_it_is_replayed(folder: Path) -> None:
-    code, out, _ = run(folder, "mapping", "row_pairs_wraps", "-o", "out", "--module", "my_rows")
+def test_a_refutation_says_how_it_is_replayed(folder: Path, run: Run) -> None:
+    code, out, _ = run("mapping", "row_pairs_wraps", "-o", "out", "--module", "my_rows")
     path = "out/row_pairs_wraps.counterexample-data.json"
     assert code == 1 and out.startswith("REFUTED  row_pairs_wraps  (chc, ")
     assert "\n  all other state is as at reset, or 0 where no reset value is given\n" in out
     assert f"replay    ilaverify check --module my_rows {path}\n" in out
-    assert run(folder, "check", "--module", "my_rows", path)[0] == 0
-    code, out, _ = run(folder, "check", path)
+    assert run("check", "--module", "my_rows", path)[0] == 0
+    code, out, _ = run("check", path)
     assert (
         code == 2
         and out.startswith("UNDECIDED")
@@ -99,10 +120,10 @@ TARGET = Target(
     ],
 )
 def test_a_fault_of_a_package_is_not_called_ours(
-    tmp_path: Path, arguments: tuple[str, ...], code: int, message: str
+    tmp_path: Path, arguments: tuple[str, ...], code: int, message: str, run: Run
 ) -> None:
     (tmp_path / "faulty.py").write_text(FAULTY)
-    said = run(tmp_path, *arguments, "--module", "faulty")
+    said = run(*arguments, "--module", "faulty")
     assert said == (code, "", f"ilaverify: {message.replace('FOLDER', str(tmp_path.resolve()))}\n")
 
 
@@ -121,10 +142,12 @@ def test_what_is_built_later_is_given_as_a_function(what: str) -> None:
     assert str(refused.value) == f"{what} must be a function, such as lambda: VALUE, not ()"
 
 
-def test_a_module_that_cannot_be_imported_is_named_with_its_line(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_module_that_cannot_be_imported_is_named_with_its_line(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
     (folder / "faulty.py").write_text(FAULTY.replace("lambda: {}", "{}"))
     monkeypatch.setenv("ILAVERIFY_TRACEBACK", "1")
-    code, _, err = run(folder, "list", "--module", "faulty")
+    code, _, err = run("list", "--module", "faulty")
     line, _, trace = err.partition("\n")
     assert code == 64 and line == (
         f"ilaverify: module 'faulty' cannot be imported: KeyError: 'a' ({folder.resolve()}/faulty.py:8)"
@@ -132,9 +155,9 @@ def test_a_module_that_cannot_be_imported_is_named_with_its_line(folder: Path, m
     assert trace.startswith("Traceback (most recent call last)") and trace.count(" in import_module\n") == 1
 
 
-def test_a_target_without_a_backend_is_not_compiled_to(folder: Path) -> None:
+def test_a_target_without_a_backend_is_not_compiled_to(folder: Path, run: Run) -> None:
     (folder / "faulty.py").write_text(FAULTY)
-    code, _, err = run(folder, "prove", "--target", "faulty", "--module", "faulty")
+    code, _, err = run("prove", "--target", "faulty", "--module", "faulty")
     assert (code, err) == (
         64,
         "ilaverify: --target must be different names of flexasr, hlscnn, vta, separated by commas, not 'faulty'; "
@@ -142,8 +165,8 @@ def test_a_target_without_a_backend_is_not_compiled_to(folder: Path) -> None:
     )
 
 
-def test_a_module_that_is_not_there(folder: Path) -> None:
-    assert run(folder, "list", "--module", "my_row") == (
+def test_a_module_that_is_not_there(folder: Path, run: Run) -> None:
+    assert run("list", "--module", "my_row") == (
         64,
         "",
         "ilaverify: module 'my_row' cannot be imported: ModuleNotFoundError: No module named 'my_row'; "
@@ -151,10 +174,10 @@ def test_a_module_that_is_not_there(folder: Path) -> None:
     )
 
 
-def test_a_mapping_has_one_name(folder: Path) -> None:
+def test_a_mapping_has_one_name(folder: Path, run: Run) -> None:
     path = folder / "my_rows.py"
     path.write_text(path.read_text().replace('name="row_pairs_wraps"', 'name="another"'))
-    code, _, err = run(folder, "mapping", "row_pairs_wraps", "--module", "my_rows")
+    code, _, err = run("mapping", "row_pairs_wraps", "--module", "my_rows")
     assert (code, err) == (
         64,
         "ilaverify: mapping row_pairs_wraps must be built with this name, not another; give it one name\n",
@@ -177,20 +200,18 @@ MINE = RuleSet("mine", tensor=(
 """
 
 
-def test_rules_of_a_module(tmp_path: Path) -> None:
+def test_rules_of_a_module(tmp_path: Path, run: Run) -> None:
     (tmp_path / "my_rules.py").write_text(RULES)
-    code, out, err = run(
-        tmp_path, "prove", "rows-reversed-twice", "rows-reversed-once", "--no-store", "--module", "my_rules"
-    )
+    code, out, err = run("prove", "rows-reversed-twice", "rows-reversed-once", "--no-store", "--module", "my_rules")
     assert code == 0, out + err
     assert out.endswith("1 PROVED, 1 REFUTED; all as expected\n")
-    _, out, _ = run(tmp_path, "rule", "rows-reversed-twice", "--module", "my_rules")
+    _, out, _ = run("rule", "rows-reversed-twice", "--module", "my_rules")
     assert out.endswith(f"source    my_rules.py:{1 + RULES[: RULES.index('rows reversed twice')].count(chr(10))}\n")
 
 
-def test_rules_that_have_the_name_of_another(tmp_path: Path) -> None:
+def test_rules_that_have_the_name_of_another(tmp_path: Path, run: Run) -> None:
     (tmp_path / "my_rules.py").write_text(RULES.replace("rows reversed once", "transposed twice"))
-    assert run(tmp_path, "list", "rule", "--module", "my_rules") == (
+    assert run("list", "rule", "--module", "my_rules") == (
         64,
         "",
         "ilaverify: two claims have the name transposed-twice, in rewrites/rules/tensor/matching.py and in "
@@ -198,10 +219,10 @@ def test_rules_that_have_the_name_of_another(tmp_path: Path) -> None:
     )
 
 
-def test_a_rule_that_has_the_name_of_a_joint(tmp_path: Path) -> None:
+def test_a_rule_that_has_the_name_of_a_joint(tmp_path: Path, run: Run) -> None:
     """One of them would hide the other: a compiler could take the proof of the rule for that of the joint."""
     (tmp_path / "my_rules.py").write_text(RULES.replace("rows reversed once", "joint vta dense vta gemm"))
-    assert run(tmp_path, "list", "rule", "--module", "my_rules") == (
+    assert run("list", "rule", "--module", "my_rules") == (
         64,
         "",
         "ilaverify: a joint and a rule have the name joint-vta-dense-vta-gemm; rename one\n",
