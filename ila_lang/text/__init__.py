@@ -1,1 +1,4 @@
-"""Texts of what people wrote: listings, and JSON with digests."""
+"""Texts of what people wrote: listings, and JSON with digests.
+
+``listing`` writes for people, ``portable`` JSON; ``files`` reads untrusted files.
+"""

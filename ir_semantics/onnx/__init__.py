@@ -1,6 +1,7 @@
 """ONNX models as graphs of the tensor IR: import, conformance with the ONNX backend tests, and their table.
 
-Needs the package ``onnx`` (``pip install ilaverify[onnx]``), which is imported when a model is.
+``importer`` is the door, ``reading`` reads untrusted files; the other modules convert operators.  Needs the package
+``onnx`` (``pip install ilaverify[onnx]``), which is imported when a model is.
 """
 
 from .call import NeedsConstant, Unsupported

@@ -1,1 +1,1 @@
-"""The page for people, and a campaign's histogram."""
+"""The page for people (``page``), and a campaign's histogram (``plots``)."""

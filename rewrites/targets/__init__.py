@@ -1,1 +1,4 @@
-"""Targets: all that is known of one accelerator each, and the door by which they come in."""
+"""Targets: all that is known of one accelerator each, and the door by which they come in.
+
+``target`` is the door.
+"""

@@ -1,1 +1,1 @@
-"""The solvers, each in one module."""
+"""The solvers, each in one module: ``z3`` and ``cvc5``, both asked by SMT-LIB text."""

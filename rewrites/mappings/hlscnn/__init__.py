@@ -1,1 +1,4 @@
-"""Mappings to HLSCNN."""
+"""Mappings to HLSCNN.
+
+``claims`` has them by name, ``operations`` the convolution's program at the sizes of tensors.
+"""

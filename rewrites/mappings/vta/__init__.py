@@ -1,1 +1,4 @@
-"""Mappings to VTA."""
+"""Mappings to VTA.
+
+``claims`` has them by name, ``operations`` their programs at the sizes of matrices.
+"""

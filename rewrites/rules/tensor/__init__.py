@@ -1,1 +1,1 @@
-"""Rules on tensors."""
+"""Rules on tensors: ``catalogue`` has all of them, with wrong ones and their repairs."""

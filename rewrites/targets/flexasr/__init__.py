@@ -1,4 +1,7 @@
-"""FlexASR."""
+"""FlexASR as a target.
+
+``backend`` is what the compiler sees; ``operators``, ``rules``, ``places`` and ``code`` are its parts.
+"""
 
 from __future__ import annotations
 

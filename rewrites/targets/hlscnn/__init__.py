@@ -1,4 +1,7 @@
-"""HLSCNN."""
+"""HLSCNN as a target.
+
+``backend`` is what the compiler sees; ``operators``, ``code`` and ``tiling`` are its parts.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""VTA."""
+"""VTA as a target.
+
+``backend`` is what the compiler sees; ``operators`` and ``code`` are its parts.
+"""
 
 from __future__ import annotations
 

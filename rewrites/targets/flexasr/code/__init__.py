@@ -1,1 +1,4 @@
-"""Operators of FlexASR as calls of its mappings."""
+"""Operators of FlexASR as calls of its mappings.
+
+One module for each family; ``adaptive`` is what they share.
+"""
