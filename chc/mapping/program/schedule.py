@@ -31,7 +31,6 @@ from ila_lang import (
     free_variables,
     ite,
     mem,
-    postorder,
     substitute,
     true,
 )
@@ -46,10 +45,12 @@ from .statements import (
     carried,
     carries,
     condition_of,
+    conditions_in,
     distributable,
     loads_memory,
     own_memory,
     require_words,
+    shifts_in,
     writes_memory,
 )
 from .writes import Condition, Fold, Loops, NotDistributable, Schedule, Write
@@ -119,7 +120,7 @@ class _Builder:
                 case Let(target=target, value=value):
                     known[target] = self._linear(substitute(value, known))
                 case Load(target=target, memory=memory, address=address):
-                    known[target] = own_memory(memory).load(self._linear(substitute(address, known)))
+                    known[target] = own_memory(memory).load(self._index(substitute(address, known)))
                 case Store(memory=memory, address=address, value=value):
                     self._store(own_memory(memory), substitute(address, known), substitute(value, known), known, scope)
                 case Command():
@@ -208,7 +209,7 @@ class _Builder:
     def _emit(self, memory: Expr, address: Expr, value: Expr, scope: _Scope) -> None:
         self.touched.add(memory)
         place = (*scope.prefix, self._next(scope.prefix))
-        address, value = self._linear(address), self._linear(value)
+        address, value = self._index(address), self._linear(value)
         self.schedule.writes.append(Write(scope.label, scope.loops, place, memory, address, value, scope.guard))
 
     def _next(self, prefix: tuple[int, ...]) -> int:
@@ -286,6 +287,7 @@ class _Builder:
         extent = self._with_snapshots(loop.counter.name, extent, self._written(loop, extent), scope)
         self._counted(loop.counter, extent, scope)
         known[loop.counter] = counter = self._own(loop.counter)
+        self._write_out([*conditions_in(extent), *shifts_in(extent)])
         condition = condition_of(extent)
         if extent.is_const and extent.value <= 1:
             if extent.value:
@@ -293,8 +295,6 @@ class _Builder:
                 self.block(loop.body, known, scope)
         elif condition is not None:
             self._when(loop, condition, known, scope)
-        elif (chooses := self._chosen_by(extent)) is not None:
-            raise _Unroll(chooses)
         elif extent.is_const and extent.value <= MOST_COPIES:
             saved, before = self._save(), dict(known)
             self.literal[counter] = extent.value
@@ -317,10 +317,12 @@ class _Builder:
         else:
             self._repeat(loop, extent, known, scope)
 
-    def _chosen_by(self, extent: Expr) -> Expr | None:
-        """A counter of an open loop with a literal extent that chooses between extents."""
-        tests = [node.args[0] for node in postorder([extent]) if node.op == "ite"]
-        return next((c for c in self.literal if c.name in free_variables(*tests)), None)
+    def _write_out(self, deciding: Sequence[Expr]) -> None:
+        """Has the loop of a counter with a literal extent written out if the counter is in one of some terms."""
+        names = free_variables(*deciding)
+        for counter in self.literal:
+            if counter.name in names:
+                raise _Unroll(counter)
 
     def _written(self, loop: For, term: Expr) -> set[Expr]:
         """The memories that a loop writes, of those that a term reads; what its commands write is not known yet."""
@@ -345,9 +347,7 @@ class _Builder:
 
     def _when(self, block: For, condition: Expr, known: Known, scope: _Scope) -> None:
         """A block that runs if a condition holds; registers that it sets become choices."""
-        for counter in self.literal:
-            if counter.name in free_variables(condition):
-                raise _Unroll(counter)
+        self._write_out([condition])
         inside = {**known, block.counter: bv_const(0, block.counter.width)}
         self.block(block.body, inside, replace(scope, guard=scope.guard & condition))
         for target, value in inside.items():
@@ -489,6 +489,10 @@ class _Builder:
         del s.writes[writes:], s.requires[requires:], s.conditions[conditions:]
         for result in [r for r in s.folds if r not in folds]:
             del s.folds[result]
+
+    def _index(self, address: Expr) -> Expr:
+        self._write_out(shifts_in(address))
+        return self._linear(address)
 
     def _linear(self, term: Expr) -> Expr:
         return with_multiples(term, self.literal, self.schedule.requires)

@@ -45,6 +45,16 @@ def condition_of(extent: Expr) -> Expr | None:
     return None
 
 
+def conditions_in(term: Expr) -> list[Expr]:
+    """By what a term chooses."""
+    return [n.args[0] for n in postorder([term]) if n.op == "ite"]
+
+
+def shifts_in(term: Expr) -> list[Expr]:
+    """By how much a term shifts."""
+    return [n.args[1] for n in postorder([term]) if n.op in ("bvshl", "bvlshr", "bvashr")]
+
+
 def carried(loop: For) -> list[Expr]:
     """The registers of outside the loop that its body sets, in the order of their first assignment."""
     own = {s.target for s in walk(loop.body) if isinstance(s, Let) and not s.update}
