@@ -216,6 +216,13 @@ def begins_anew(context: Context, side: ReachingDefinitions, name: str, first: D
     return anew
 
 
+def accumulates(side: ReachingDefinitions, context: Context, definition: Definition) -> bool:
+    """Whether a write updates its cell again and again up to an iteration, as samples tell."""
+    return bool(
+        _counters(definition.write, _chains(side, context, definition, update_of(side.schedule, definition.write)))
+    )
+
+
 def scatters(side: ReachingDefinitions, context: Context, definition: Definition) -> bool:
     """Whether a write accumulates over counters that its address depends on, such as a row and a tap of a kernel."""
     used = set(free_variables(definition.write.address).values())

@@ -24,7 +24,7 @@ from smt_encodings.environment import fresh, plain
 from .alternating import Alternating, alternating
 from .folds import FoldUse
 from .gathers import Gather, gather_of
-from .reduction import reduction, scatters
+from .reduction import accumulates, reduction, scatters
 from .scatter_add import ScatterAdd, scatter_add
 from .unrolled import Cycle, Turns, cycle, in_turn
 
@@ -52,6 +52,16 @@ class ScatteredReduction:
     old: Expr
     symbol: Expr
     context: Context
+
+
+@dataclass(frozen=True, eq=False)
+class Moment:
+    """Where and when a term is read: in a write, in loops of folds around it, with what their registers hold."""
+
+    write: Write
+    at: Iteration
+    inner: Loops = ()
+    carried: Iteration = field(default_factory=dict)
 
 
 @dataclass
@@ -432,9 +442,34 @@ class Values:
         carried = dict(zip(use.fold.registers, registers, strict=True))
         return tuple(self.in_step(use, context, t, at, carried) for t in use.fold.step)
 
-    def in_step(self, use: FoldUse, context: Context, term: Expr, at: Iteration, carried: Iteration = _NOTHING) -> Expr:
+    def in_step(self, use: FoldUse, context: Context, term: Expr, at: Iteration, carried: Iteration) -> Expr:
         """A part of a fold's step at one iteration; ``carried`` gives what its registers hold, where it has them."""
+        return self.read(context, self.step_of(use, at, carried), term)
+
+    def step_of(self, use: FoldUse, at: Iteration, carried: Iteration = _NOTHING) -> Moment:
+        """One iteration of a fold."""
         own = use.fold.counters  # a fold in memory has loops of the write itself, or counts their iterations
         inner = (*use.inner, *(loop for loop in use.fold.loops if loop[0] not in own))
-        everywhere = use.iteration(at)
-        return self.term(context, use.fold.here, everywhere, inner, term, {**use.carried, **carried})
+        return Moment(use.fold.here, use.iteration(at), inner, {**use.carried, **carried})
+
+    def read(self, context: Context, moment: Moment, term: Expr) -> Expr:
+        """The value of a term."""
+        return self.term(context, moment.write, moment.at, moment.inner, term, moment.carried)
+
+    def origin(self, context: Context, moment: Moment, part: Expr) -> Moment | None:
+        """Where the value of a part of a term was stored as it is, or was kept; None for other parts."""
+        snapshot = self.definitions.schedule.snapshots.get(part)
+        if snapshot is not None:
+            return Moment(snapshot, {c: moment.at[c] for c in snapshot.counters})
+        if part.op != "load" or part.args[0].op != "var" or self.time is not None:
+            return None
+        memory, address = part.args
+        reader = Reader(address, self.definitions.layout.instance(moment.write, moment.inner), moment.at)
+        point = Point(moment.write.place, tuple(moment.at[c] for c in moment.write.counters))
+        by_data = not context.samples.determine(reader.cell())
+        if by_data or scatter_add(self.definitions, context, memory, reader, point) is not None:
+            return None
+        definition = self.definitions.of(context, memory, reader, point)
+        if definition is None or accumulates(self.definitions, context, definition):
+            return None
+        return None if in_turn(self.definitions, context, definition) else Moment(definition.write, definition.at)

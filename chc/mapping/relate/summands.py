@@ -7,7 +7,7 @@ as well; what a fold in a step begins with must be nothing.
 A sum of integers that is cut to fewer bits is the sum of its summands that are cut, as it is modulo a power of two.
 So is minus a sum.  One that is extended to more bits is the sum of its summands that are extended if it never leaves
 its width: if so many summands as there are at most, each as large as any is, still fit.  Both are obligations, the
-latter on all bits.  A part of a step that is read from memory is opened where a fold was stored there.
+latter on all bits.  A part of a step that is read from memory is opened where a fold or a sum was stored there.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import islice, product
+from itertools import islice, pairwise, product
 
 import pysmt.shortcuts as smt
 
 from chc.mapping.arithmetic import exact
 from chc.mapping.contents.folds import FoldUse
-from chc.mapping.contents.values import Values
+from chc.mapping.contents.values import Moment, Values
 from chc.mapping.memory.cases import Split
 from chc.mapping.memory.contexts import Context
 from chc.mapping.memory.layout import narrow
 from chc.mapping.operators import Operator
-from chc.mapping.program.writes import Fold, Loops
+from chc.mapping.program.writes import Fold, Loops, Write
 from chc.mapping.proof import Proof
 from ila_lang import Expr, compile_terms, const, free_variables, ite, postorder, resize, substitute
 from ila_lang.interpreter.compile import NoBodyError
@@ -40,24 +40,27 @@ _MOST_CORNERS = 4096
 """Values at which the range of a summand is guessed."""
 
 
+Path = tuple[tuple[Expr | Write | None, Expr], ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Summands:
     """One summand for each iteration of ``loops``, of which ``context`` has an arbitrary one.
 
-    ``path`` leads there: a part of the value, then in turn a part of the step of the fold that the one before is, each
-    with the result of that fold.
+    ``path`` leads there: a part of the value, then in turn a part of the step of the fold that the one before is, with
+    the result of that fold, or a part of what the write stores, which is named, that gave the one before its value.
     ``casts`` are what is done to the summand then, outer ones first.
     """
 
     side: Values
     context: Context
-    path: tuple[tuple[Expr | None, Expr], ...]
+    path: Path
     loops: Loops = ()
     casts: tuple[Callable[[Expr], Expr], ...] = ()
 
     def value(self, context: Context, at: Sequence[Expr]) -> Expr:
         """The summand at an iteration, which must exist: a term of a context for each of the loops."""
-        value = _reached(self.side, context, self.path, at)
+        value, _ = _reached(self.side, context, self.path, at)
         for cast in reversed(self.casts):
             value = cast(value)
         return value
@@ -68,16 +71,24 @@ class Summands:
         return self.value(self.context, [c for c, _ in self.loops])
 
 
-def _reached(side: Values, context: Context, path: Sequence[tuple[Expr | None, Expr]], at: Sequence[Expr]) -> Expr:
-    value = path[0][1]
-    for result, term in path[1:]:
-        use = side.folds.get(value)
-        if use is None or use.fold.results[_place(use, value)] is not result:
+def _reached(side: Values, context: Context, path: Path, at: Sequence[Expr]) -> tuple[Expr, Moment | None]:
+    """What a path leads to at an iteration, and when that is read; None for a part of the value itself."""
+    value, moment = path[0][1], None
+    for (_, part), (of, term) in pairwise(path):
+        if isinstance(of, Write):
+            moment = None if moment is None else side.origin(context, moment, part)
+            same = moment is not None and moment.write is of
+        else:
+            use = side.folds.get(value)
+            same = use is not None and use.fold.results[_place(use, value)] is of
+            if use is not None:
+                count = len(use.loops)
+                counters = dict(zip((c for c, _ in use.loops), at[:count], strict=True))
+                moment, at = side.step_of(use, counters), at[count:]
+        if not same or moment is None:
             raise Unsupported("what is added up differs between iterations of a sum")
-        count = len(use.loops)
-        counters = dict(zip((c for c, _ in use.loops), at[:count], strict=True))
-        value, at = side.in_step(use, context, term, counters), at[count:]
-    return value
+        value = side.read(context, moment, term)
+    return value, moment
 
 
 @dataclass
@@ -173,11 +184,11 @@ class Opened:
             )
         return found
 
-    def _of(self, at: Summands, result: Expr | None, term: Expr, operator: Operator) -> Iterator[Summands]:
-        """The summands of a term at the end of a path, in the step of the fold with a result, if any."""
+    def _of(self, at: Summands, of: Expr | Write | None, term: Expr, operator: Operator) -> Iterator[Summands]:
+        """The summands of a term at the end of a path, in the step of the fold with a result or in a write, if any."""
         for operand in self.operands(term, operator):
             inner = _cast(operand)
-            whole = replace(at, path=(*at.path, (result, operand)))
+            whole = replace(at, path=(*at.path, (of, operand)))
             is_fold = operand in (at.side.definitions.schedule.folds if at.path else at.side.folds)
             if operand.op == "load" and at.path:
                 with suppress(Split):
@@ -187,11 +198,25 @@ class Opened:
                 parts = self._of_fold(at, whole, operator)
             elif inner is not None and operator.adds:
                 parts = self._of_cast(at, whole, *inner)
+            elif at.path:
+                parts = self._of_stored(whole, operator)
             yield from [whole] if parts is None else parts
+
+    def _of_stored(self, whole: Summands, operator: Operator) -> list[Summands] | None:
+        """The summands of what a write stored, or an iteration kept; None where that is no sum."""
+        at, (_, part) = [c for c, _ in whole.loops], whole.path[-1]
+        stored: Moment | None = None
+        with suppress(Split):
+            _, moment = _reached(whole.side, whole.context, whole.path, at)
+            stored = None if moment is None else whole.side.origin(whole.context, moment, part)
+        if stored is None:
+            return None
+        parts = list(self._of(whole, stored.write, stored.write.value, operator))
+        return None if len(parts) == 1 and len(parts[0].path) == len(whole.path) + 1 else parts
 
     def _of_fold(self, at: Summands, whole: Summands, operator: Operator) -> list[Summands] | None:
         """The summands of a fold; None where it does not combine by the operator."""
-        side, value = at.side, _reached(at.side, at.context, whole.path, [c for c, _ in at.loops])
+        side, (value, _) = at.side, _reached(at.side, at.context, whole.path, [c for c, _ in at.loops])
         use = side.folds[value]
         if use.blocks is not None or use.cycle is not None:
             return None
@@ -253,8 +278,8 @@ class Opened:
         self, at: Summands, whole: Summands, inner: Expr, cast: Callable[[Expr], Expr]
     ) -> list[Summands] | None:
         """The summands of a sum of another width; None where it is no sum, or may leave its width."""
-        narrower, (result, operand) = self.proof.operators.addition(inner.sort), whole.path[-1]
-        parts = list(self._of(at, result, inner, narrower))
+        narrower, (of, operand) = self.proof.operators.addition(inner.sort), whole.path[-1]
+        parts = list(self._of(at, of, inner, narrower))
         if len(parts) == 1 and len(parts[0].path) == len(at.path) + 1:
             return None
         if operand.op in ("sext", "zext") and not self._fits(at, parts, is_signed=operand.op == "sext"):

@@ -117,7 +117,15 @@ class Host:
     def finish(self, length: Expr = VECTORS, instructions: int = 1) -> None:
         """Starts the device's instructions one after the other, and reads the results."""
         for number in range(instructions):
-            self.kernel.command(f"go{number}", run=true, op=const(GO + number, 3), m_in=M, n_in=N, length_in=length)
+            self.go(number, length)
+        self.read()
+
+    def go(self, number: int, length: Expr) -> None:
+        """Starts an instruction."""
+        self.kernel.command(f"go{number}", run=true, op=const(GO + number, 3), m_in=M, n_in=N, length_in=length)
+
+    def read(self) -> None:
+        """Reads the results."""
         with self.kernel.loop("yr", M) as r, self.kernel.loop("yc", N) as c:
             self.kernel.command("read", run=true, op=const(2, 3), at=r * N + c)
             self.kernel.store(HOST_Y, r * N + c, self.ila.states["out"])

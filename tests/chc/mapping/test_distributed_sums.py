@@ -28,7 +28,7 @@ FAULTS = (
 )
 """Faults of every pattern."""
 SHARED = "partial sums share words"
-LEVELS = "the last level is left out", "a lane is left out", "the second level doubles"
+LEVELS = "the last level is left out", "a lane is left out", "the first level doubles"
 
 unsigned = Function("multiply_unsigned", {"x": bv(8), "w": bv(8)}, bv(32), None)
 unsigned.body = unsigned.params[0].zext(32) * unsigned.params[1].zext(32)
@@ -118,6 +118,8 @@ class Pattern:
     within: tuple[tuple[str, Expr], ...] = ()
     accumulate: Accumulate = adds
     is_open: bool = True
+    program: Callable[[Host], None] | None = None
+    """What the host does after it wrote the operands, where it does not start each instruction once."""
     faults: tuple[str, ...] = FAULTS
 
 
@@ -207,20 +209,55 @@ def sixteen_lanes(e: Engine) -> None:
         e.store("one", total, lane.zext(32), 16)
 
 
+def by_levels(h: Host) -> None:
+    h.go(0, K)
+    with h.kernel.loop("level", four) as number:
+        h.go(1, const(8, 32) >> number.zext(32))
+    h.go(2, K)
+    h.read()
+
+
+def level(e: Engine, lanes: int, first: Expr, apart: Expr, own: Expr) -> None:
+    """One level of a tree over words: so many lanes add to their own word the one that lies so far apart."""
+    with e.loop(own - ite(first, const(1, 32), NOTHING) if e.fault == "a lane is left out" else own) as i:
+        other = ite(first, i, i + apart) if e.fault == "the first level doubles" else i + apart
+        e.store("one", e.load("one", i, lanes) + e.load("one", other, lanes), i, lanes)
+
+
+def all_levels(e: Engine, lanes: int, *, all_lanes: bool = False) -> None:
+    count = lanes.bit_length() - 1
+    with e.loop(const(count - 1 if e.fault == "the last level is left out" else count, 3)) as number:
+        apart = const(lanes >> 1, 32) >> number.zext(32)
+        level(e, lanes, number == 0, apart, const(lanes >> 1, 32) if all_lanes else apart)
+
+
 def levels(lanes: int, *, all_lanes: bool = False) -> Part:
     """A tree over words whose levels are iterations of a loop; with ``all_lanes``, half of them add at each level."""
 
     def part(e: Engine) -> None:
-        count = lanes.bit_length() - 1
-        with e.loop(const(count - 1 if e.fault == "the last level is left out" else count, 3)) as level:
-            apart = const(lanes >> 1, 32) >> level.zext(32)
-            own = const(lanes >> 1, 32) if all_lanes else apart
-            with e.loop(own - ite(level == 0, const(1, 32), NOTHING) if e.fault == "a lane is left out" else own) as i:
-                other = ite(level == 1, i, i + apart) if e.fault == "the second level doubles" else i + apart
-                e.store("one", e.load("one", i, lanes) + e.load("one", other, lanes), i, lanes)
+        all_levels(e, lanes, all_lanes=all_lanes)
         e.store("results", e.load("one", 0, lanes))
 
     return part
+
+
+def one_level(e: Engine) -> None:
+    """The host says how far words lie apart."""
+    level(e, 16, e.length == 8, e.length, e.length)
+
+
+def first_word(e: Engine) -> None:
+    e.store("results", e.load("one", 0, 16))
+
+
+def tree_of_each_block(e: Engine) -> None:
+    total = e.register()
+    with e.loop(e.length >> 4) as b:
+        with e.loop(const(16, 5)) as lane:
+            e.store("one", e.product((b << 4) + lane.zext(32)), lane.zext(32), 16)
+        all_levels(e, 16)
+        e.add(total, e.load("one", 0, 16))
+    e.store("results", total)
 
 
 def blocks_added(e: Engine) -> None:
@@ -346,6 +383,10 @@ PATTERNS = {
     "a tree whose levels are a loop": Pattern(
         (sixteen_lanes, levels(16)), ONE, SIXTEENS, faults=(*FAULTS, SHARED, *LEVELS)
     ),
+    "a tree in each block": Pattern((tree_of_each_block,), ONE, SIXTEENS, faults=(*FAULTS, SHARED, *LEVELS)),
+    "a tree whose levels the host starts": Pattern(
+        (sixteen_lanes, one_level, first_word), ONE, SIXTEENS, faults=(*FAULTS, SHARED, *LEVELS[1:]), program=by_levels
+    ),
     "a tree of which all lanes are active": Pattern(
         (quarters, levels(4, all_lanes=True)), ONE, FOURS, faults=(*FAULTS, SHARED, *LEVELS)
     ),
@@ -382,7 +423,10 @@ def of(name: str, fault: str = "") -> TensorMapping:
         with h.kernel.loop("fr", M) as r, h.kernel.loop("fi", K) as i:
             h.feature(r * K + i, HOST_X.load(r * K + i))
         h.weights()
-        h.finish(K, len(pattern.parts))
+        if pattern.program is None:
+            h.finish(K, len(pattern.parts))
+        else:
+            pattern.program(h)
 
     bodies = [each(part, fault, number) for number, part in enumerate(pattern.parts)]
     abstract = frozenset({multiply.name} if pattern.is_open else ())
