@@ -45,12 +45,11 @@ from .statements import (
     carried,
     carries,
     condition_of,
-    conditions_in,
+    deciding,
     distributable,
     loads_memory,
     own_memory,
     require_words,
-    shifts_in,
     writes_memory,
 )
 from .writes import Condition, Fold, Loops, NotDistributable, Schedule, Write
@@ -287,7 +286,7 @@ class _Builder:
         extent = self._with_snapshots(loop.counter.name, extent, self._written(loop, extent), scope)
         self._counted(loop.counter, extent, scope)
         known[loop.counter] = counter = self._own(loop.counter)
-        self._write_out([*conditions_in(extent), *shifts_in(extent)])
+        self._write_out(deciding(extent, choices=True))
         condition = condition_of(extent)
         if extent.is_const and extent.value <= 1:
             if extent.value:
@@ -317,12 +316,11 @@ class _Builder:
         else:
             self._repeat(loop, extent, known, scope)
 
-    def _write_out(self, deciding: Sequence[Expr]) -> None:
+    def _write_out(self, terms: Sequence[Expr]) -> None:
         """Has the loop of a counter with a literal extent written out if the counter is in one of some terms."""
-        names = free_variables(*deciding)
-        for counter in self.literal:
-            if counter.name in names:
-                raise _Unroll(counter)
+        names = free_variables(*terms)
+        for counter in (c for c in self.literal if c.name in names):
+            raise _Unroll(counter)
 
     def _written(self, loop: For, term: Expr) -> set[Expr]:
         """The memories that a loop writes, of those that a term reads; what its commands write is not known yet."""
@@ -491,7 +489,7 @@ class _Builder:
             del s.folds[result]
 
     def _index(self, address: Expr) -> Expr:
-        self._write_out(shifts_in(address))
+        self._write_out(deciding(address, choices=False))
         return self._linear(address)
 
     def _linear(self, term: Expr) -> Expr:

@@ -45,14 +45,11 @@ def condition_of(extent: Expr) -> Expr | None:
     return None
 
 
-def conditions_in(term: Expr) -> list[Expr]:
-    """By what a term chooses."""
-    return [n.args[0] for n in postorder([term]) if n.op == "ite"]
-
-
-def shifts_in(term: Expr) -> list[Expr]:
-    """By how much a term shifts."""
-    return [n.args[1] for n in postorder([term]) if n.op in ("bvshl", "bvlshr", "bvashr")]
+def deciding(term: Expr, *, choices: bool) -> list[Expr]:
+    """By how much a term shifts and, if asked for, by what it chooses."""
+    nodes = postorder([term])
+    shifts = [n.args[1] for n in nodes if n.op in ("bvshl", "bvlshr", "bvashr")]
+    return [*shifts, *(n.args[0] for n in nodes if n.op == "ite")] if choices else shifts
 
 
 def carried(loop: For) -> list[Expr]:
