@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
-from pysmt.environment import pop_env, push_env
+from pysmt.environment import Environment, pop_env, push_env
 
 from smt_encodings.solvers import cvc5, z3
 
@@ -62,12 +62,22 @@ def pytest_collection_finish() -> None:
     sys.dont_write_bytecode = True
 
 
+_unused: list[Environment] = []
+"""An environment in which no test made a term: it costs more than many tests, of which most make none."""
+
+
 @pytest.fixture(autouse=True)
 def symbols_of_its_own(request: pytest.FixtureRequest) -> Iterator[None]:
     """Each test has a table of pySMT symbols of its own, so that tests in one process may share names.
 
     A module that makes symbols while it is imported has its table in ``ENVIRONMENT``.
     """
-    push_env(getattr(request.module, "ENVIRONMENT", None))
+    given = getattr(request.module, "ENVIRONMENT", None)
+    environment = given or (_unused.pop() if _unused else Environment())
+    terms = environment.formula_manager.formulae
+    before = len(terms)
+    push_env(environment)
     yield
     pop_env()
+    if given is None and len(terms) == before:
+        _unused.append(environment)

@@ -23,7 +23,7 @@ ENVIRONMENT = {
 class DaskCluster:
     """``workers`` workers of one thread each; what they write goes to files in a folder, where they also run."""
 
-    def __init__(self, folder: Path, workers: int = 3) -> None:
+    def __init__(self, folder: Path, workers: int = 2) -> None:
         self.folder = folder
         self._started = 0
         self._scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", "0")

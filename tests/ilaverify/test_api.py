@@ -140,9 +140,8 @@ def test_a_parameter_of_no_kind_is_a_fault_of_ours() -> None:
 def test_numbers_of_numpy_are_numbers() -> None:
     numpy = pytest.importorskip("numpy")
     assert ilaverify.campaign("vta_relu", examples=numpy.int64(3), seed=numpy.uint8(1)).violating == 0
-    for shape in ((numpy.int64(2), 16), numpy.array([2, 16])):
-        verdict = ilaverify.prove("flexasr_maxpool", shape=shape, timeout=numpy.float32(30))
-        assert verdict.status is Status.PROVED and verdict.details["parameters"]["shape"] == [2, 16]
+    verdict = ilaverify.prove("flexasr_maxpool", shape=numpy.array([2, 16]), timeout=numpy.float32(30))
+    assert verdict.status is Status.PROVED and verdict.details["parameters"]["shape"] == [2, 16]
 
 
 def test_values_that_mean_nothing_are_refused(tmp_path: Path) -> None:
@@ -217,15 +216,12 @@ def test_a_script_that_hides_a_package(name: str, tmp_path: Path) -> None:
     assert done.stderr.splitlines()[-1] == said
 
 
-def test_models_are_compiled_loaded_and_run(tmp_path: Path) -> None:
+def test_models_are_compiled_loaded_and_run(place: Path, tmp_path: Path) -> None:
     pytest.importorskip("onnx")
-    from ilaverify.catalogue import find_backends
-    from ilaverify.models.compilation import claims_for
-    from tests.ilaverify.compiled_models import TARGETS, image, pretended, small_model
+    from tests.ilaverify.compiled_models import TARGETS, image
 
     np = pytest.importorskip("numpy")
-    model = small_model(tmp_path / "small.onnx")
-    proofs = pretended(claims_for(find_backends(TARGETS)), tmp_path / "proofs")
+    model, proofs = place / "small.onnx", place / "proofs"
     compiled = ilaverify.compile(model, TARGETS, proofs=proofs, directory=tmp_path / "compiled")
     assert compiled.implementations
     with pytest.raises(TypeError) as wrong:

@@ -93,8 +93,8 @@ def test_only_wrong_mutants_are_put_to_the_prover_and_counted_by_what_it_says() 
 def test_no_mutant_of_a_toy_is_proved_by_its_method() -> None:
     copying, sums = MappingSubject(mapping(copy_body, copy_body)), MappingSubject(RIGHT, SHAPE)
     for subject, seed in ((copying, 0), (sums, 1)):
-        campaign = run_campaign(subject, 6, seed=seed, limits=Limits(2, 120.0))
-        assert len(campaign.tried) == 6 and len(campaign.different) >= 3, campaign
+        campaign = run_campaign(subject, 4, seed=seed, limits=Limits(2, 120.0))
+        assert len(campaign.tried) == 4 and len(campaign.different) >= 2, campaign
         assert not campaign.wrongly_proved and not campaign.not_run
         assert set(campaign.not_proved) <= {"UNKNOWN", "REFUTED"}, campaign.not_proved
 
@@ -109,7 +109,7 @@ def test_a_prover_that_believes_everything_is_found(
         return Verdict(Status.PROVED, claim_of(claim), "chc", 0.0, obligations=[trivial])
 
     monkeypatch.setattr(chc.mapping.prove, "prove", believing)
-    arguments = ["prove", "flexasr_reload", "--mutants", "4", "-o", str(tmp_path)]
+    arguments = ["prove", "flexasr_reload", "--mutants", "2", "-o", str(tmp_path)]
     assert cli.main(arguments) == 1
     out = capsys.readouterr().out
     files = sorted(tmp_path.glob("flexasr_reload.mutant-0-*.json"))
@@ -124,12 +124,12 @@ def test_a_prover_that_believes_everything_is_found(
 @pytest.mark.proof
 def test_rules_as_a_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     names = ("relu-commutes-with-max-pooling", "f3-repaired")
-    assert cli.main(["prove", *names, "--mutants", "6", "--seed", "2", "-o", str(tmp_path / "none")]) == 0
+    assert cli.main(["prove", *names, "--mutants", "4", "--seed", "2", "-o", str(tmp_path / "none")]) == 0
     header, *rows = capsys.readouterr().out.splitlines()
     assert header.split("  ")[-1] == "no difference" and sorted(row.split()[0] for row in rows) == sorted(names)
     for row in rows:
         made, different, not_proved, wrong, same = map(int, row.split()[1:6])
-        assert made == 6 and different == not_proved > 0 and wrong == 0 and different + same == made
+        assert made == 4 and different == not_proved > 0 and wrong == 0 and different + same == made
     assert not (tmp_path / "none").exists()
 
 

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from ila_lang import extensions
 from ilaverify import new
 from ilaverify.catalogue import find_backends
+from ilaverify.cli import main
 from ilaverify.models.compilation import claims_for
+from ir_semantics.graph.operator import OPERATORS
 from tests.ilaverify.compiled_models import pretended
 
-ROOT = Path(__file__).parents[2]
+Call = Callable[..., tuple[int, str, str]]
 
 MODULE = """
 from rewrites.claims.theorems import machines
@@ -76,18 +78,35 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def call(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """The command in a process of its own, for the module registers an operator."""
-    env = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "encodings")])}
-    command = [sys.executable, "-m", "ilaverify", *arguments]
-    return subprocess.run(command, cwd=place, env=env, capture_output=True, text=True, check=False)
+@pytest.fixture
+def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+    """The command in a folder; modules that it loads, and operators that these register, are gone after it."""
+
+    def called(folder: Path, *arguments: str) -> tuple[int, str, str]:
+        loaded = set(sys.modules)
+        with monkeypatch.context() as own:
+            own.chdir(folder)
+            own.setattr(extensions, "_modules", [])
+            own.setattr(sys, "path", list(sys.path))
+            operators = dict(OPERATORS)
+            try:
+                code = main(arguments)
+            finally:
+                for name in set(sys.modules) - loaded:
+                    if name.partition(".")[0] in ("toy", "relu_toy"):
+                        del sys.modules[name]
+                for name in OPERATORS.keys() - operators:
+                    del OPERATORS[name]
+        return code, *capsys.readouterr()
+
+    return called
 
 
-def test_it_is_compiled_to_and_run(place: Path) -> None:
+def test_it_is_compiled_to_and_run(place: Path, call: Call) -> None:
     asked = ("--module", "toy", "--target", "toy", "--proofs", "proofs", "--no-store", "--least-outputs", "16")
-    done = call(place, "compile", "m.onnx", "-o", "made", "--json", *asked)
-    assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
+    code, out, err = call(place, "compile", "m.onnx", "-o", "made", "--json", *asked)
+    assert code == 0, err
+    told = json.loads(out)
     assert [(a["operator"], a["mappings"]) for a in told["accelerated"]] == [("toy.product", ["vta_gemm"])]
     assert {"operator": "relu", "count": 1, "reason": "toy has no maximum"} in told["host"]
     content = json.loads((place / "made" / "model.json").read_text())
@@ -100,20 +119,20 @@ def test_it_is_compiled_to_and_run(place: Path) -> None:
         "On accelerators: 1 operator, by 1 program of " in summary and "is printed by `ilaverify rule NAME`" in summary
     )
     assert "* toy.product by vta_gemm: no joint is stated" in summary
-    done = call(place, "run", "made", "--random", "1", "--module", "toy")
-    assert done.returncode == 0 and "1 of 1 operator is within its bound, computed" in done.stdout, done.stderr
+    code, out, err = call(place, "run", "made", "--random", "1", "--module", "toy")
+    assert code == 0 and "1 of 1 operator is within its bound, computed" in out, err
 
 
 @pytest.mark.slow
-def test_check_says_what_is_declared(place: Path) -> None:
+def test_check_says_what_is_declared(place: Path, call: Call) -> None:
     asked = ("--module", "toy", "--target", "toy", "--proofs", "proofs", "--no-store")
-    done = call(place, "compile", "m.onnx", "-o", "told", *asked)
-    assert "declared      toy.product by vta_gemm, not proved: no joint is stated\n" in done.stdout, done.stderr
-    done = call(place, "check", "told", "--module", "toy", "--proofs", "proofs")
-    assert "that toy.product by vta_gemm is that operator is declared, not proved: no joint is stated" in done.stdout
+    _, out, err = call(place, "compile", "m.onnx", "-o", "told", *asked)
+    assert "declared      toy.product by vta_gemm, not proved: no joint is stated\n" in out, err
+    _, out, _ = call(place, "check", "told", "--module", "toy", "--proofs", "proofs")
+    assert "that toy.product by vta_gemm is that operator is declared, not proved: no joint is stated" in out
 
 
-def test_an_operator_that_means_something_else_is_refuted(tmp_path: Path) -> None:
+def test_an_operator_that_means_something_else_is_refuted(tmp_path: Path, call: Call) -> None:
     """The mapping computes x w^T, and its author offers it for relu(x w^T)."""
     for path, text in new.accelerator_files("relu_toy").items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
@@ -131,30 +150,28 @@ def test_an_operator_that_means_something_else_is_refuted(tmp_path: Path) -> Non
         text = text.replace(right, wrong.replace("{}", right))
     backend.write_text(text)
     name, asked = "joint-relu-toy-dense-relu-toy-dense", ("--module", "relu_toy.target", "--no-store")
-    done = call(tmp_path, "prove", name, *asked, "-o", "proofs")
-    assert done.returncode == 1 and f"REFUTED  {name}" in done.stdout, done.stderr
-    assert "the left side is 0, the right side -" in done.stdout
-    done = call(tmp_path, "check", f"proofs/{name}.counterexample-data.json", "--module", "relu_toy.target")
-    assert done.returncode == 0 and "the sides differ, replayed" in done.stdout, done.stderr
+    code, out, err = call(tmp_path, "prove", name, *asked, "-o", "proofs")
+    assert code == 1 and f"REFUTED  {name}" in out, err
+    assert "the left side is 0, the right side -" in out
+    code, out, err = call(tmp_path, "check", f"proofs/{name}.counterexample-data.json", "--module", "relu_toy.target")
+    assert code == 0 and "the sides differ, replayed" in out, err
 
 
-def test_it_must_be_named(place: Path) -> None:
-    done = call(place, "compile", "m.onnx", "-o", "other", "--target", "toy", "--proofs", "proofs")
-    assert done.returncode == 64
-    assert "--target must be different names of flexasr, hlscnn, vta, separated by commas, not 'toy'" in done.stderr
-    done = call(place, "compile", "--help", "--module", "toy")
-    shown = " ".join(done.stdout.split())
+def test_it_must_be_named(place: Path, call: Call, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = call(place, "compile", "m.onnx", "-o", "other", "--target", "toy", "--proofs", "proofs")
+    assert code == 64
+    assert "--target must be different names of flexasr, hlscnn, vta, separated by commas, not 'toy'" in err
+    with pytest.raises(SystemExit):
+        call(place, "compile", "--help", "--module", "toy")
+    shown = " ".join(capsys.readouterr().out.split())
     assert "of flexasr, hlscnn, vta, toy; the preferred one first" in shown
     assert "--least-outputs {1,16} outputs from which on products go to toy; default: 1" in shown
 
 
-def test_without_a_certificate_of_its_mapping_it_is_not_used(place: Path) -> None:
+def test_without_a_certificate_of_its_mapping_it_is_not_used(place: Path, call: Call) -> None:
     (place / "none").mkdir()
     asked = ("--module", "toy", "--target", "toy", "--proofs", "none", "--no-store")
-    done = call(place, "compile", "m.onnx", "-o", "nothing", *asked)
-    assert done.returncode == 0 and "accelerators  none" in done.stdout
-    assert "trusts        module toy: for what it says of toy\n" in done.stdout
-    assert (
-        "1 matmul: without a live certificate it must not be offloaded (vta_gemm: there is no certificate"
-        in done.stdout
-    )
+    code, out, _ = call(place, "compile", "m.onnx", "-o", "nothing", *asked)
+    assert code == 0 and "accelerators  none" in out
+    assert "trusts        module toy: for what it says of toy\n" in out
+    assert "1 matmul: without a live certificate it must not be offloaded (vta_gemm: there is no certificate" in out

@@ -40,6 +40,7 @@ from tests.chc.mapping.library_gemm import (
     noted,
     whether,
 )
+from tests.chc.mapping.test_flow_two_values import PAIRS
 from tests.marks import slow_but
 
 ZERO, NEVER = const(0, 32), ~true
@@ -529,11 +530,11 @@ def test_hardware_that_ignores_the_accumulate_bit_is_not_proved() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["overwrites first by peeling", pytest.param("a loop unrolled by two", marks=pytest.mark.slow)]
+    "name",
+    ["a sum in two cases", *slow_but((), ["overwrites first by peeling", "a loop unrolled by two"])],
 )
 def test_a_certificate_has_the_cases_in_order(name: str) -> None:
-    build, _ = PATTERNS[name]
-    mapping = claim(partial(build, fault=""))
+    mapping = PAIRS[name](True) if name in PAIRS else claim(partial(PATTERNS[name][0], fault=""))
     verdict = replace(prove(mapping), runs=Runs(1, ()))
     content = json.loads(json.dumps(certificate_of(semantics_of(mapping), verdict, {}, "a test")))
     case = next(o for o in content["obligations"] if "in case 2" in o["group"])

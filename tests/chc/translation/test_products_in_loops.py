@@ -142,6 +142,7 @@ def test_a_product_in_tiles_is_one_for_every_size() -> None:
     assert outcome.status is Status.PROVED, outcome.reason
 
 
+@pytest.mark.slow
 def test_a_product_in_tiles_is_added_to_an_argument() -> None:
     apart = Options(Reading(buffers_apart=True))
     outcome = verdict(of_buffers(nest(*SUM)), of_buffers(tiles()), apart)

@@ -26,7 +26,7 @@ from tests.chc.mapping.toy import M, N, mapping
 def little_search(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small shapes, which show no difference, are searched for a second and no longer."""
     monkeypatch.setattr(
-        module, "search", lambda claim, budget_seconds, **more: search(claim, budget_seconds=2.0, **more)
+        module, "search", lambda claim, budget_seconds, **more: search(claim, budget_seconds=0.5, **more)
     )
 
 
