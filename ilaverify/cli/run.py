@@ -303,6 +303,7 @@ def network_lines(result: Comparison) -> Iterator[str]:
             nothing = "" if always.bound < scale else f", which says nothing: values are up to {scale:.3g}"
             factor = f", {always.bound / error:.3g} times the error" if error else ""
             yield f"{always.output}, for all inputs in the calibrated ranges: bound {always.bound:.3g}{factor}{nothing}"
+            yield f"  declared: {', '.join(always.declared)}" if always.declared else "  proved"
 
 
 def lines_of(nodes: Sequence[NodeComparison], samples: int = 1) -> list[str]:

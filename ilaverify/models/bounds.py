@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ir_semantics.graph.ir import Graph
-from rewrites.compiler.codegen import Bounds, Executed, Implementation, operator_of
-from rewrites.compiler.composition.of_ranges import InRanges, in_ranges
+from rewrites.claims.names import slug
+from rewrites.compiler.codegen import Bounds, Executed, Implementation, declared, operator_of
+from rewrites.compiler.composition.of_ranges import InRanges, in_ranges, ranges_of
+from rewrites.compiler.composition.replay import Replay
+from rewrites.compiler.composition.steps import PROOFS, Rejected, Step
 
 
 def bounds_of_run(implementation: Implementation, executed: Executed, certified: Collection[str] | None) -> Bounds:
@@ -15,12 +18,17 @@ def bounds_of_run(implementation: Implementation, executed: Executed, certified:
 
     A theorem that is none on the kernels of the operator's programs proves nothing here.
     """
-    operator, missing = operator_of(implementation), _missing(implementation, certified)
+    missing = _missing(implementation, certified)
     if missing:
         return Bounds(None, None, missing)
     bounds = implementation.bounds(executed)
-    own = bounds.theorem and all(bounds.theorem in operator.theorems(mapping) for mapping in implementation.mappings)
-    return bounds if own else replace(bounds, theorem="")
+    return bounds if _of_own_theorem(implementation, bounds) else replace(bounds, theorem="")
+
+
+def _of_own_theorem(implementation: Implementation, bounds: Bounds) -> bool:
+    """Whether a bound is of a theorem, and this is one on the kernels of the operator's programs."""
+    theorems = [operator_of(implementation).theorems(mapping) for mapping in implementation.mappings]
+    return bool(bounds.theorem) and all(bounds.theorem in of for of in theorems)
 
 
 def _missing(implementation: Implementation, certified: Collection[str] | None) -> str:
@@ -31,17 +39,71 @@ def _missing(implementation: Implementation, certified: Collection[str] | None) 
     return missing and f"it would rest on {missing}, which holds no certificate"
 
 
+def network_claims(implementations: Iterable[Implementation | type[Implementation]]) -> list[str]:
+    """The claims that bounds of networks in ranges rest on beside those of operators: laws, and lemmas of rounding."""
+    lemmas = [f"lemma-{slug(lemma)}" for of in implementations for lemma in of.rounding_lemmas.values()]
+    laws = [f"error-{slug(law)}" for laws in PROOFS.values() for law in laws]
+    return list(dict.fromkeys([*lemmas, *laws])) if lemmas else []
+
+
 def bounds_in_ranges(
     graph: Graph,
     implementations: Mapping[int, Implementation],
     calibration: Mapping[int, Mapping[str, float]] | None,
     certified: Collection[str] | None,
 ) -> list[InRanges]:
-    """The bounds for all inputs in the ranges; none without ranges."""
+    """The bounds for all inputs in the ranges; none without ranges.
+
+    The steps by which they follow are replayed.  What these rest on beside proofs is declared.
+    """
     if calibration is None:
         return []
     for number, implementation in implementations.items():
         missing = _missing(implementation, certified)
         if missing:
             return [InRanges(name, None, f"node {number}: {missing}") for name in graph.outputs]
-    return in_ranges(graph, implementations, calibration)
+    steps: list[Step] = []
+    bounds = in_ranges(graph, implementations, calibration, steps)
+    if any(bound.bound is None for bound in bounds):
+        return bounds
+    ranges = {i: ranges_of(calibration[i], of) for i, of in implementations.items()}
+    own = {i: of.bounds_in(ranges[i]) for i, of in implementations.items()}
+    stated = {i: of.on_quantised for i, of in own.items() if of.on_quantised is not None}
+    try:
+        Replay(graph, implementations, stated, ranges).take(steps)
+    except Rejected as error:
+        rests = [f"how errors compose ({error})"]
+    else:
+        rests = [*_unproved(graph, implementations, own, certified), *_laws_missing(steps, certified)]
+    return [replace(bound, declared=tuple(dict.fromkeys(rests))) for bound in bounds]
+
+
+def _unproved(
+    graph: Graph,
+    implementations: Mapping[int, Implementation],
+    own: Mapping[int, Bounds],
+    certified: Collection[str] | None,
+) -> Iterator[str]:
+    """What accelerators and the host add that no claim says."""
+    for number, of in implementations.items():
+        name = of.node.operator
+        if not _of_own_theorem(of, own[number]):
+            yield f"the bound of {name}"
+        if own[number].declared:
+            yield own[number].declared
+        for operand in (n for n in of.operands if n not in of.constants):
+            lemma = of.rounding_lemmas.get(operand)
+            if lemma is None or (certified is not None and f"lemma-{slug(lemma)}" not in certified):
+                yield f"what rounding operands of {name} may change"
+    yield from (f"that {name} is its operator" for name in declared(implementations.values()))
+    for number, node in enumerate(graph.nodes):
+        if number not in implementations and node.operator in ("sigmoid", "tanh"):
+            yield f"float32 of {node.operator} on the host"
+
+
+def _laws_missing(steps: Sequence[Step], certified: Collection[str] | None) -> Iterator[str]:
+    """The laws that steps rest on, and that hold no certificate."""
+    names = dict.fromkeys(f"error-{slug(law)}" for step in steps for law in PROOFS[step.law])
+    for name in names:
+        if certified is not None and name not in certified:
+            yield f"{name}, which holds no certificate"

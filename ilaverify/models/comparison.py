@@ -182,7 +182,7 @@ class Comparison:
         outputs = (OutputComparison(**o) for o in entries["outputs"])
         answers = (Answers(**a) for a in entries["answers"])
         network = tuple(Composed.from_json(c) for c in entries["network"])
-        ranges = tuple(InRanges(**r) for r in entries["in_ranges"])
+        ranges = tuple(InRanges(**r | {"declared": tuple(r["declared"])}) for r in entries["in_ranges"])
         joined = {"nodes": tuple(nodes), "outputs": tuple(outputs), "answers": tuple(answers), "network": network}
         return cls(**entries | joined | {"in_ranges": ranges})
 

@@ -48,6 +48,7 @@ from rewrites.compiler.offload.rule_sets import is_rule_of
 from rewrites.compiler.offload.settings import Settings
 from rewrites.rules.rule_set import applied_rules
 
+from .bounds import network_claims
 from .datasets import dataset_of
 
 if TYPE_CHECKING:
@@ -92,7 +93,8 @@ def claims_for(targets: Sequence[Backend], *, exact: bool = False) -> list[str]:
     splits = [slug(rule.name) for operator in operators for rule in operator.splits]
     bounds = [name for o in operators for mapping in o.bounds for name in o.bound_claims(mapping)]
     joints = [joint_name(o.name, joint.mapping.name) for o in operators for joint in o.joints]
-    return list(dict.fromkeys([*rules, *mappings, *joints, *splits, *bounds]))
+    networks = network_claims(operator.code for operator in operators if operator.code is not None)
+    return list(dict.fromkeys([*rules, *mappings, *joints, *splits, *bounds, *networks]))
 
 
 def compile_model(
@@ -248,6 +250,9 @@ def _certificates(offloaded: Offloaded, implementations: Iterable[Implementation
             bounds += [] if joint is None else [joint.name]
             for name in (call.mapping.name, *(slug(rule.name) for rule in call.rules), *bounds):
                 uses[name] = uses.get(name, 0) + 1
+    for name in network_claims(implementations):
+        if name in gate.admitted:
+            uses[name] = uses.get(name, 0) + 1
     certificates = {}
     for name, count in sorted(uses.items()):
         admission = gate.admitted[name]

@@ -240,6 +240,8 @@ class Implementation(ABC):
     """Names of the operands, in order."""
     conversions: ClassVar[tuple[MappingClaim, ...]] = ()
     """The mappings by which the host makes codes of operands, and the result of codes, where that is proved."""
+    rounding_lemmas: ClassVar[Mapping[str, str]] = {}
+    """By operand the lemma that the host rounds it to the nearest code; what rounding others may change is declared."""
 
     def __init__(self, node: Node, types: Sequence[TensorType], quantisation: Quantisation, options: Options) -> None:
         self.node, self.types, self.options = node, tuple(types), options

@@ -28,7 +28,7 @@ UPWARD = 1 + 2.0**-18
 """Above float64's roundings of a sum of up to 2^34 numbers >= 0."""
 MOST_ELEMENTS = 1024
 """Elements of an atom: matrices have at most so many columns."""
-_TINY = 2.0**-900
+TINY = 2.0**-900
 """Above what all that is below float64's normal numbers adds up to in a value of up to 2^60 elements."""
 _SQUARINGS = 3
 _NEGLIGIBLE = 2.0**-7
@@ -68,7 +68,7 @@ class Matrix:
         if not terms:
             return Matrix(images, gain * self.off * UPWARD)
         rounding = (terms + 4) * UNIT * length_of(self.images)
-        return Matrix(images, gain * (self.off + rounding) * UPWARD + _TINY)
+        return Matrix(images, gain * (self.off + rounding) * UPWARD + TINY)
 
     def plus(self, other: Matrix) -> Matrix:
         """The sum."""
@@ -112,7 +112,7 @@ def added(first: Form, second: Form) -> Form:
 
 def scaled(form: Form, factor: float) -> Form:
     """The vector times a power of two, or minus it."""
-    return {atom: Matrix(m.images * factor, m.off * abs(factor) + _TINY) for atom, m in form.items()}
+    return {atom: Matrix(m.images * factor, m.off * abs(factor) + TINY) for atom, m in form.items()}
 
 
 def within(form: Form, shape: tuple[int, ...]) -> Within:
@@ -132,7 +132,7 @@ def within(form: Form, shape: tuple[int, ...]) -> Within:
 def _part(atom: Atom, matrix: Matrix) -> Reals:
     """Bounds of a matrix times an atom."""
     by_elements, by_length = atom.elements @ np.abs(matrix.flat), _rows(matrix.flat) * atom.length
-    each: Reals = np.minimum(by_elements, by_length) + (matrix.off * atom.length + _TINY)
+    each: Reals = np.minimum(by_elements, by_length) + (matrix.off * atom.length + TINY)
     return each * UPWARD
 
 
@@ -161,7 +161,7 @@ def length_of(vector: Reals) -> float:
     if not 0 < largest < math.inf:
         return largest
     step = 2.0 ** (math.frexp(largest)[1] - 1)
-    return float(np.sqrt(((vector / step) ** 2).sum())) * UPWARD * step + _TINY
+    return float(np.sqrt(((vector / step) ** 2).sum())) * UPWARD * step + TINY
 
 
 def _rows(flat: Reals) -> Reals:
@@ -185,13 +185,13 @@ def spectral_norm(matrix: Reals) -> float:
         unit = unit.T
     rows, terms = unit.shape
     power, size = unit @ unit.T, length_of(unit)
-    off, exponent = ((terms + 4) * UNIT * size * size + _TINY) * UPWARD, 0
+    off, exponent = ((terms + 4) * UNIT * size * size + TINY) * UPWARD, 0
     for _ in range(_SQUARINGS):
         step = math.frexp(float(np.abs(power).max()))[1]
         power, off, exponent = np.ldexp(power, -step), math.ldexp(off, -step), 2 * (exponent + step)
         size = length_of(power)
-        off = (2 * size * off + off * off + (rows + 4) * UNIT * size * size + _TINY) * UPWARD
+        off = (2 * size * off + off * off + (rows + 4) * UNIT * size * size + TINY) * UPWARD
         power = power @ power
     # the norm of G^p is at most (size + off) 2^exponent
     root = (length_of(power) + off) ** (0.5 / (1 << _SQUARINGS)) * 2.0 ** (exponent / (2 << _SQUARINGS))
-    return math.ldexp(root * UPWARD, scale) + _TINY
+    return math.ldexp(root * UPWARD, scale) + TINY

@@ -36,8 +36,9 @@ from ir_semantics.graph.types import Array
 from rewrites.compiler.codegen import Executed, Implementation
 
 from .differences import Reals, Sides, Unbounded, wide
-from .forms import UPWARD, Atom, Form, Matrix, Within, added, divided, fresh, identity, length_of, scaled, within
+from .forms import TINY, UPWARD, Atom, Form, Matrix, Within, added, divided, fresh, identity, length_of, scaled, within
 from .linear import Linear
+from .steps import LAW_OF, Place, Step
 
 _FLOAT32 = 2.0**-23
 """Above the relative error of a float32 operation, 2^-24: twice that, for what n <= _MOST_TERMS of them compound."""
@@ -50,11 +51,15 @@ _MOST_TERMS = 1 << 22
 
 @dataclass(frozen=True)
 class InRanges:
-    """The bound of an output for all inputs in the ranges; None where there is none, and ``reason`` says why."""
+    """The bound of an output for all inputs in the ranges; None where there is none, and ``reason`` says why.
+
+    ``declared`` is what it rests on beside proofs: nothing, where it is proved.
+    """
 
     output: str
     bound: float | None
     reason: str = ""
+    declared: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +69,7 @@ class _Known:
     ``form`` is the difference from the reference's (None, where only ``error`` is known of it), and ``change`` what an
     accelerator's constant has beside the reference's.  A value whose elements are those of another one, and zeros, has
     as ``copies`` the matrix that makes it of that one, of which ``origin`` are the magnitudes.
+    ``step`` is the number of the step that says so.
     """
 
     error: Reals
@@ -73,6 +79,7 @@ class _Known:
     change: Reals | None = None
     copies: Matrix | None = None
     origin: Reals | None = None
+    step: int = -1
 
     def each(self, bound: Callable[[Reals], Reals]) -> Form | None:
         """A vector that is a function of the value's elements, and 0 at 0, from bounds by their magnitudes."""
@@ -95,10 +102,27 @@ class _Known:
         elements = np.fmin(known.elements, self.error)  # no number, where matrices are too large for float64
         return Within(elements, min(length_of(elements), known.length))
 
-    @property
-    def settled(self) -> _Known:
-        """The same, with what its form says of elements."""
-        return self if self.form is None else replace(self, error=self.bounds.elements)
+
+@dataclass(frozen=True, eq=False)
+class _Writer:
+    """Writes the steps about a place, for :mod:`.replay`."""
+
+    steps: list[Step]
+    place: Place = ()
+
+    def at(self, *inside: int | str) -> _Writer:
+        """What writes the steps about a place inside of this one."""
+        return replace(self, place=(*self.place, *inside))
+
+    def write(self, law: str, known: _Known, of: Sequence[_Known], given: float | None = None) -> _Known:
+        """A step that says what is known, of what other steps say."""
+        self.steps.append(Step(law, self.place, tuple(k.step for k in of), _largest(known.error), given))
+        return replace(known, step=len(self.steps) - 1)
+
+
+def _largest(errors: Reals) -> float:
+    """Above the largest error."""
+    return float(errors.max(initial=0.0)) * UPWARD + TINY
 
 
 def ranges_of(calibrated: Mapping[str, float], implementation: Implementation) -> dict[str, float]:
@@ -116,23 +140,32 @@ def outside(implementation: Implementation, executed: Executed, ranges: Mapping[
 
 @np.errstate(over="ignore", invalid="ignore")
 def in_ranges(
-    graph: Graph, implementations: Mapping[int, Implementation], calibration: Mapping[int, Mapping[str, float]]
+    graph: Graph,
+    implementations: Mapping[int, Implementation],
+    calibration: Mapping[int, Mapping[str, float]],
+    steps: list[Step] | None = None,
 ) -> list[InRanges]:
-    """The bounds of all outputs that are real numbers, for runs that leave no range (:func:`outside`)."""
+    """The bounds of all outputs that are real numbers, for runs that leave no range (:func:`outside`).
+
+    What is appended to ``steps`` says how they follow.
+    """
     known, reason, kept = dict[int, _Known](), "", set(graph.outputs.values())
     last = {i: number for number, node in enumerate(graph.nodes) for i in node.operands}
+    written = _Writer([] if steps is None else steps)
     for number, node in enumerate(graph.nodes):
-        operands = [known[i] for i in node.operands]
+        operands, at = [known[i] for i in node.operands], written.at(number)
         try:
             if node.operator == "constant":
-                known[number] = _constant(graph.constant(number))
+                known[number] = at.write("constant", _constant(graph.constant(number)), ())
             elif node.operator == "input":
-                known[number] = _Known(np.zeros(node.type.shape), np.full(node.type.shape, np.inf), None, {})
+                given = _Known(np.zeros(node.type.shape), np.full(node.type.shape, np.inf), None, {})
+                known[number] = at.write("input", given, ())
             elif number in implementations:
                 ranges = ranges_of(calibration[number], implementations[number])
-                known[number] = _accelerated(implementations[number], ranges, operands)
+                known[number] = _accelerated(implementations[number], ranges, operands, at)
             else:
-                known[number] = _passed(node, [graph.nodes[i].type for i in node.operands], operands, _FLOAT32)
+                types = [graph.nodes[i].type for i in node.operands]
+                known[number] = _passed(node, types, operands, _FLOAT32, at)
         except Unbounded as error:
             reason = f"node {number}: {error}"
             break
@@ -142,7 +175,12 @@ def in_ranges(
     outputs = {name: i for name, i in graph.outputs.items() if graph.nodes[i].type.kind == "float"}
     if reason:
         return [InRanges(name, None, reason) for name in outputs]
-    return [InRanges(name, float(known[i].bounds.elements.max(initial=0.0)) * UPWARD) for name, i in outputs.items()]
+    bounds = []
+    for name, i in outputs.items():
+        of = replace(known[i], error=known[i].bounds.elements)
+        written.at(name).write("output", of, [known[i]])
+        bounds.append(InRanges(name, _largest(of.error)))
+    return bounds
 
 
 def _constant(value: Array) -> _Known:
@@ -150,27 +188,33 @@ def _constant(value: Array) -> _Known:
     return _Known(np.zeros(numbers.shape), np.abs(numbers) if numbers.dtype.kind == "f" else numbers, numbers, {})
 
 
-def _accelerated(of: Implementation, ranges: Mapping[str, float], operands: Sequence[_Known]) -> _Known:
+def _accelerated(
+    of: Implementation, ranges: Mapping[str, float], operands: Sequence[_Known], written: _Writer
+) -> _Known:
     """Roundings of operands, the exact operator on them, and the accelerator's own error."""
     bounds = of.bounds_in(ranges)
     if bounds.on_quantised is None:
         raise Unbounded(f"{of.node.operator} has no bound for these ranges: {bounds.reason}")
     got = []
     for name, operand in zip(of.operands, operands, strict=True):
+        at = written.at(name)
         if operand.constant is None:
             change = of.rounding(name, ranges[name])
             most = np.minimum(operand.most + change, ranges[name])
             moved = _off(operand, change, most, operand.each(partial(np.full_like, fill_value=change)))
             origin = None if operand.origin is None else np.minimum(operand.origin + change, ranges[name])
-            got.append(replace(moved, copies=operand.copies, origin=origin))
+            moved = replace(moved, copies=operand.copies, origin=origin)
+            got.append(at.write("operand", moved, [operand], change))
         else:
             rounded = of.constant_of(name)
             apart: Reals = rounded - operand.constant
             none: Form | None = None if apart.any() else {}
-            got.append(_Known(np.abs(apart), np.abs(rounded), operand.constant, none, apart))
-    exact = _passed(of.node, of.types, got, 0.0)
+            changed = _Known(np.abs(apart), np.abs(rounded), operand.constant, none, apart)
+            got.append(at.write("operand", changed, [operand]))
+    exact = _passed(of.node, of.types, got, 0.0, written)
     # float32 rounds the number that the accelerator gave, which the theorem is about, by nothing: it has 24 bits
-    return _off(exact, bounds.on_quantised, exact.most + bounds.on_quantised)
+    result = _off(exact, bounds.on_quantised, exact.most + bounds.on_quantised)
+    return written.write("own", result, [exact], bounds.on_quantised)
 
 
 def _off(known: _Known, by: Reals | float, most: Reals, form: Form | None = None) -> _Known:
@@ -240,25 +284,37 @@ class _Operation:
         return _off(exact, off, most + off)
 
 
-def _passed(node: Node, types: Sequence[TensorType], operands: Sequence[_Known], rounding: float) -> _Known:
+def _passed(
+    node: Node, types: Sequence[TensorType], operands: Sequence[_Known], rounding: float, written: _Writer
+) -> _Known:
     """What an operator makes of errors.  Raises Unbounded where no finite error is known."""
     if lookup(node.operator).expand is not None:
-        return _composite(node, types, operands, rounding)
+        return _composite(node, types, operands, rounding, written)
     if node.type.kind != "float":
         constants = [k.constant for k in operands if k.constant is not None and not k.error.any()]
         if len(constants) < len(operands):
             raise Unbounded(f"{node.operator} gives no real numbers")
-        return _constant(Sides(node, types, (), ()).run(constants))
+        return written.write("constant", _constant(Sides(node, types, (), ()).run(constants)), operands)
     rule = _RULES.get(node.operator)
     if rule is None:
         raise Unbounded(f"no rule says what errors become in {node.operator}")
     if node.operator not in _LINEAR:
-        operands = [k.settled for k in operands]
+        operands = [_settled(k, written) for k in operands]
     known = rule(_Operation(node, types, operands, rounding))
     # of nothing, an extremum is an infinity and a mean is no number: neither is an error
     if not ((known.error >= 0) & (known.error < np.inf)).all() or not (known.most >= 0).all():
         raise Unbounded(f"{node.operator} has elements of which no finite error is known")
-    return known
+    return written.write(LAW_OF[node.operator], known, operands)
+
+
+def _settled(of: _Known, written: _Writer) -> _Known:
+    """The same, with what its form says of elements."""
+    if of.form is None:
+        return of
+    settled = replace(of, error=of.bounds.elements)
+    if of.step < 0:
+        return settled
+    return replace(written, place=written.steps[of.step].place).write("form", settled, [of])
 
 
 def _moved(of: _Operation) -> _Known:
@@ -411,13 +467,16 @@ _RULES: Mapping[str, Callable[[_Operation], _Known]] = {
 """The rules of operators, by their meaning; other operators, composite ones apart, have no bound."""
 
 
-def _composite(node: Node, types: Sequence[TensorType], operands: Sequence[_Known], rounding: float) -> _Known:
+def _composite(
+    node: Node, types: Sequence[TensorType], operands: Sequence[_Known], rounding: float, written: _Writer
+) -> _Known:
     graph = expansion(node.operator, tuple(types), node.attributes)
     known = {graph.inputs[f"x{i}"]: k for i, k in enumerate(operands)}
     for i, inner in enumerate(graph.nodes):
+        at = written.at(i)
         if inner.operator == "constant":
-            known[i] = _constant(graph.constant(i))
+            known[i] = at.write("constant", _constant(graph.constant(i)), ())
         elif inner.operator != "input":
             of = [known[j] for j in inner.operands]
-            known[i] = _passed(inner, [graph.nodes[j].type for j in inner.operands], of, rounding)
+            known[i] = _passed(inner, [graph.nodes[j].type for j in inner.operands], of, rounding, at)
     return known[graph.outputs["y"]]

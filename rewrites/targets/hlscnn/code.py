@@ -64,6 +64,7 @@ class Convolution(FloatImplementation):
 
     operands: ClassVar[tuple[str, ...]] = ("x", "w")
     conversions: ClassVar[tuple[ConversionClaim, ...]] = (ROUND, PACK, READ)
+    rounding_lemmas: ClassVar[Mapping[str, str]] = {"x": "float32 to 16 bits"}
 
     @staticmethod
     def split(node: Node, types: Sequence[TensorType], weight_bits: int | None = None) -> tuple[Shape, Tiling]:

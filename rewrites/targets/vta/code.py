@@ -76,6 +76,7 @@ class Dense(FloatImplementation):
 
     operands: ClassVar[tuple[str, ...]] = ("x", "w")
     conversions: ClassVar[tuple[ConversionClaim, ...]] = (ROUND, READ)
+    rounding_lemmas: ClassVar[Mapping[str, str]] = dict.fromkeys("xw", "float32 to 8 bits, symmetric")
     summed: ClassVar[str] = "products"
     """The range of what is shifted."""
 

@@ -18,9 +18,10 @@ from ir_semantics.graph import Builder, Graph, Node, TensorType
 from ir_semantics.graph.build import run_node
 from ir_semantics.graph.operator import OPERATORS
 from ir_semantics.graph.run import steps
-from rewrites.compiler.composition import differences, of_ranges
+from rewrites.compiler.composition import differences, of_ranges, replay
 from rewrites.compiler.composition.differences import Sides, Unbounded, difference
 from rewrites.compiler.composition.of_runs import RunBound
+from rewrites.compiler.composition.replay import Replay
 
 Exact = dict[tuple[int, ...], Fraction]
 Attributes = dict[str, Any]
@@ -200,18 +201,29 @@ def drawn(case: Case, seed: int, changed: bool = False) -> tuple[list[np.ndarray
     return references, actual
 
 
+def beyond(given: Exact, expected: Exact, bound: np.ndarray) -> bool:
+    return any(abs(given[at] - expected[at]) > Fraction(float(bound[at])) for at in given)
+
+
 def exceeded_in_ranges(case: Case, seed: int) -> bool:
+    """Whether an error is beyond the bound of one who writes steps, or of those who replay them."""
     node, types = made(case)
     references, actual = drawn(case, seed, changed=seed % 3 > 0)
-    known = []
+    known, judged = [], []
+    again = Replay(Builder().graph({}), {}, {}, {})
     for place, (r, a) in enumerate(zip(references, actual, strict=True)):
-        off = a.astype(np.float64) - r
+        off, wide = a.astype(np.float64) - r, np.abs(a).astype(np.float64)
         constant, change = (r.astype(np.float64), off) if place in case.fixed else (None, None)
-        known.append(of_ranges._Known(np.abs(off), np.abs(a).astype(np.float64), constant, None, change))
-    bound = of_ranges._passed(node, types, known, FLOAT32).bounds.elements * of_ranges.UPWARD
+        known.append(of_ranges._Known(np.abs(off), wide, constant, None, change))
+        slip = None if change is None else np.zeros(off.shape)
+        form = again._fresh(np.abs(off)) if seed % 2 else None
+        judged.append(replay._Judgement((place,), np.abs(off), wide, form, constant, change, slip))
+    bound = of_ranges._passed(node, types, known, FLOAT32, of_ranges._Writer([])).bounds.elements * of_ranges.UPWARD
+    of = replay._Applied(node, types, judged)
+    replayed = again._settled(again._rounded(again._applied(of, (0,)), node, types), (0,)).error
     given = exactly(run_node(node, actual))
     expected = case.meaning(node.type.shape, case.shapes, case.attributes, *map(exactly, references))
-    return any(abs(given[at] - expected[at]) > Fraction(float(bound[at])) for at in given)
+    return beyond(given, expected, bound) or beyond(given, expected, replayed)
 
 
 def exceeded_of_run(case: Case, seed: int) -> bool:
@@ -362,7 +374,7 @@ def test_other_floats_than_those_whose_rounding_is_known_have_no_bound() -> None
     half = Node(node.operator, node.operands, node.attributes, TensorType("float16", (2,)))
     known = of_ranges._Known(np.zeros(2), np.ones(2))
     with pytest.raises(Unbounded, match="no rule says how the host rounds add of float16"):
-        of_ranges._passed(half, types, [known, known], FLOAT32)
+        of_ranges._passed(half, types, [known, known], FLOAT32, of_ranges._Writer([]))
 
 
 FLAT = windows((3, 3), [(1, 1), (1, 1)])
@@ -405,7 +417,7 @@ def exceeded_in_graph(graph: Graph, reference: np.ndarray, actual: np.ndarray) -
     """Whether an output is beyond its bound in ranges, or, where inputs are the same, beyond that of the run."""
     meanings = {case.operator: case.meaning for case in PIECES}
     known, exact = dict[int, of_ranges._Known](), dict[int, Exact]()
-    run = RunBound(graph, {})
+    run, written = RunBound(graph, {}), of_ranges._Writer([])
     for number, value in steps(graph, {"x": actual}):
         node = graph.nodes[number]
         run.take(number, value, None, None)
@@ -417,7 +429,7 @@ def exceeded_in_graph(graph: Graph, reference: np.ndarray, actual: np.ndarray) -
             exact[number] = exactly(reference)
         else:
             types = [graph.nodes[i].type for i in node.operands]
-            known[number] = of_ranges._passed(node, types, [known[i] for i in node.operands], FLOAT32)
+            known[number] = of_ranges._passed(node, types, [known[i] for i in node.operands], FLOAT32, written)
             of = [exact[i] for i in node.operands]
             shapes = [t.shape for t in types]
             exact[number] = meanings[node.operator](node.type.shape, shapes, dict(node.attributes), *of)

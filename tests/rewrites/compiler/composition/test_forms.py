@@ -177,7 +177,7 @@ def through(operator: str, *known: of_ranges._Known) -> np.ndarray:
     """What an operator of vectors of two elements makes of errors."""
     builder, of = Builder(), TensorType("float32", (2,))
     node = builder.node(builder.add(operator, *(builder.input(f"x{k}", of) for k in range(len(known)))))
-    return of_ranges._passed(node, [of] * len(known), known, 0.0).bounds.elements
+    return of_ranges._passed(node, [of] * len(known), known, 0.0, of_ranges._Writer([])).bounds.elements
 
 
 def test_a_small_part_of_an_error_counts_where_it_is_the_only_one() -> None:
