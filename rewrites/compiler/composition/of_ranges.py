@@ -16,6 +16,9 @@ An accelerator operator adds what rounding its operands may change, and its own 
 those of calibration times the headroom, and are about what the accelerator gets: :func:`outside` says which of them
 a run leaves.  Where a layer has more than ``forms.MOST_ELEMENTS`` elements there is no form, and bounds grow with every
 layer by the sums of magnitudes of its weights.
+
+What is found is written as steps.  :mod:`.replay` checks these, with numbers of its own, so that nothing here, in
+:mod:`.forms` or in :mod:`.linear` is trusted where it accepts them.
 """
 
 from __future__ import annotations
