@@ -26,13 +26,14 @@ from ir_semantics.tensors.conditions import TRUE, Condition, both, equal, holds,
 from ir_semantics.tensors.elements import Choice, Element, Reader
 from ir_semantics.tensors.evaluate import shape_at
 from ir_semantics.tensors.index import Index, IndexLike, Names, index
-from ir_semantics.tensors.operators import concat, pad, slice_
+from ir_semantics.tensors.operators import concat, fill, pad
 from ir_semantics.tensors.terms import Tensor, form_of, input_, make, operands_of, well_formed
 from rewrites.bounds.derivations.calculus import Operator as Bounded
 from rewrites.bounds.kernel.readings import Term
 from rewrites.mappings.claim import MappingClaim
 from rewrites.mappings.conversions import ConversionClaim
 from rewrites.mappings.packing import PackingClaim, packed
+from rewrites.rules.tensor.boxes import block_boxes, box_of
 from smt_encodings.claims import Equality
 
 from .expansion import FAULTS, ITERATION, AnyNumber, Expanded, constant_of, expanded, same, structure_of, valued
@@ -260,14 +261,17 @@ class Joint:
     ) -> str:
         """Why what the host puts into tensors of a program at these sizes is not what is said; empty where it is.
 
-        ``laid`` has extents, of which several axes may be one, and the exponents of numbers; ``conversions`` are those
-        that write tensors, or read the result.
+        ``laid`` has extents, of which several axes may be one, and the exponents of numbers; other tensors are operands
+        as the graph has them, or constants.  ``conversions`` are those that write tensors, or read the result.
         """
         from .words import CONVERSIONS, NUMBER
 
         codes = {form for before, after, _ in CONVERSIONS.values() for form in (before, after)} - {NUMBER}
         sizes = self.sizes(parameters)
         exponents = {self._partner(name): valued(index(value), sizes) for name, value in self.exponents.items()}
+        for name in self.tensors.keys() - laid.keys():
+            if self.tensors[name].operator not in ("input", "fill"):
+                return f"{name} must hold {self.tensors[name]}, which no program of the host makes"
         for name, (extents, exponent) in laid.items():
             expected = shape_at(self.tensors[name], sizes) if name in self.tensors else extents
             if not is_view(extents, expected):
@@ -286,21 +290,42 @@ class Joint:
                 return f"{name} must hold words of the form {form}, which {claim.name} does not make or read"
         return ""
 
-    def exchanged(self, held: Mapping[str, tuple[int, tuple[int, ...]]]) -> str:
-        """Why tensors do not hold the operands that are said; empty where they do.
+    def exchanged(self, held: Mapping[str, int | None]) -> str:
+        """Why tensors do not hold the operands, or zeros, that are said; empty where they do.
 
-        ``held`` has each one's place among the operands, and the order in which blocks of its rows lie in the tensor.
+        ``held`` has each one's place among the operands, and None of what is zeros.
         """
         said = {name: {t for t in operands_of(term) if t.operator == "input"} for name, term in self.tensors.items()}
         for name in {**held, **said}:
-            place, order = held.get(name, (None, (0,)))
+            place = held.get(name)
             lies = set[Tensor]() if place is None else {self.operands[place]}
             if (own := said.get(name, set())) != lies:
                 return f"{name} must hold {_names(own)}, not {_names(lies)}"
-            for x in lies if len(order) > 1 or self.tensors[name].operator == "concat" else ():
-                if form_of(self.tensors[name]) != form_of(_in_order(x, order)):
-                    return f"{name} must not hold blocks of {x} in the order {order}"
+            if name in said and not lies:
+                if form_of(self.tensors[name]) != form_of(fill(0, *self.tensors[name].shape)):
+                    return f"{name} must hold other constants than the zeros that the host puts there"
+                if name not in held:
+                    return f"{name} must hold zeros that the host puts there"
         return ""
+
+    def blocks(self, name: str) -> tuple[int, ...]:
+        """In which order blocks of an operand's rows, as many and as long, lie in a tensor; (0,) for all of them.
+
+        Raises Unread where they are parts of another kind.
+        """
+        term = self.tensors.get(name)
+        if term is None or term.operator != "concat":
+            return (0,)
+        inputs = [t for t in operands_of(term) if t.operator == "input"]
+        parts, others = len(term.operands), term.shape[1:]
+        if len(inputs) == 1 and inputs[0].rank == term.rank:
+            (x,) = inputs
+            rows = x.shape[0] // parts
+            spans = [(index(0), extent) for extent in others]
+            known = [form_of(box_of(x, box)) for box in block_boxes(parts, rows, spans)]
+            if form_of(term) == form_of(concat(0, *term.operands)) and {*map(form_of, term.operands)} <= {*known}:
+                return tuple(known.index(form_of(part)) for part in term.operands)
+        raise Unread(f"{name} must hold blocks of one operand's rows, not {term}")
 
     def _differs(
         self,
@@ -371,13 +396,6 @@ def _lies(term: Tensor, lanes: int) -> bool:
         return form_of(term) == form_of(packed(x, lanes))
     behind = [extent - own for extent, own in zip(term.shape, x.shape, strict=False)]
     return term is x or (term.rank == x.rank and form_of(term) == form_of(pad(x, [0] * x.rank, behind)))
-
-
-def _in_order(x: Tensor, order: Sequence[int]) -> Tensor:
-    """As many blocks of rows, in this order."""
-    rows, rest = x.shape[0] // len(order), x.shape[1:]
-    starts = [(rows * j, rows * (j + 1)) for j in order]
-    return concat(0, *(slice_(x, [first, *(0 for _ in rest)], [end, *rest]) for first, end in starts))
 
 
 def _names(operands: set[Tensor]) -> str:

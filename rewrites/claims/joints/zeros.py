@@ -6,7 +6,7 @@ States stay zeros there: tanh(0) = 0 makes them, whatever the gates are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 from ir_semantics.graph.operator import lookup
@@ -14,7 +14,7 @@ from ir_semantics.tensors.conditions import both, le
 from ir_semantics.tensors.index import IndexLike, index, size
 from ir_semantics.tensors.operators import concat, fill
 from ir_semantics.tensors.terms import Tensor
-from rewrites.rules.tensor.boxes import Extent, Span, box_of
+from rewrites.rules.tensor.boxes import block_boxes, box_of
 from smt_encodings.claims import Equality
 
 from .layers import GATES, HIDDEN, INPUTS, LAYER_OPTIONS, Change, LayerRule, by_induction, inputs_of, states_of
@@ -29,14 +29,6 @@ def filled(x: Tensor, extents: Mapping[int, IndexLike]) -> Tensor:
         zeros = [index(extent) - d if j == axis else d for j, d in enumerate(x.shape)]
         x = concat(axis, x, fill(0, *zeros))
     return x
-
-
-def block_boxes(blocks: int, rows: Extent, others: Sequence[Span[Extent]]) -> Iterator[tuple[Span[Extent], ...]]:
-    """The boxes of blocks of so many rows that are stacked, with these spans of other axes."""
-    for j in range(blocks):
-        box = list(others)
-        box.insert(0, (rows * j, rows * (j + 1)))
-        yield tuple(box)
 
 
 def blocks_filled(x: Tensor, blocks: int, extents: Mapping[int, IndexLike]) -> Tensor:

@@ -20,12 +20,16 @@ from ila_lang.language.sorts import MemSort
 from ila_lang.mapping import SizeError
 from ir_semantics.graph import Node, TensorType
 from ir_semantics.graph.types import Array
+from rewrites.claims.joints.instruction import Unread
+from rewrites.claims.joints.layers import LayerRule
 from rewrites.mappings.claim import MappingClaim
 from rewrites.mappings.conversions import SOURCE, TARGET, Box, ConversionClaim, axis_sizes
 from rewrites.mappings.sequence import HostTensor, ProgramSequence, SequenceError, Step
+from rewrites.rules.tensor.boxes import block_boxes
 
 from .instances import NoInstance, boxes_of
 from .interface import RESULT, Call, CannotOffload, Implementation, Options, Part, Quantisation, Reals, Tensors
+from .operators import operator_of
 from .parts import viewed
 from .programs import Devices
 
@@ -65,7 +69,7 @@ class FloatImplementation(Implementation):
                     )
                 for call in range(len(self.calls)):
                     self._require_boxes(call)
-        except (SizeError, SequenceError, NoInstance) as error:
+        except (SizeError, SequenceError, NoInstance, Unread) as error:
             raise CannotOffload(str(error)) from error
 
     def bind(self, constants: Mapping[int, Array]) -> None:
@@ -177,15 +181,14 @@ class FloatImplementation(Implementation):
             for own, name in names.items()
         }
 
-    def held_by(self, number: int) -> Mapping[str, tuple[str, tuple[int, ...]]]:
+    def held_by(self, number: int) -> Mapping[str, str | None]:
         """As of :class:`Implementation`: what the steps read, whatever names say."""
-        held = dict[str, tuple[str, tuple[int, ...]]]()
+        held = dict[str, str | None]()
         for own, tensor in self._call_steps[number].tensors.items():
-            pieces = sorted(map(self._of_conversion, self._converting.get(tensor, [])), key=lambda each: each[2])
-            name = pieces[0][0] if pieces else tensor
-            if name in self.operands:
-                rows = [part[0][0] for _, part, _ in pieces] or [0]
-                held[own] = name, tuple(map(sorted(rows).index, rows))
+            steps = self._converting.get(tensor, [])
+            name = self._of_conversion(steps[0])[0] if steps else tensor
+            if name in self.operands or name in self._zero_words:
+                held[own] = name if name in self.operands else None
         return held
 
     def conversions_of(self, number: int) -> Mapping[str, ConversionClaim]:
@@ -238,7 +241,7 @@ class FloatImplementation(Implementation):
             raise SequenceError(f"{what} must keep the beginning of {computed}, which it computes, not {kept}")
         for name, box in {**boxes, RESULT: kept}.items():
             codes = step.tensors[self._host_tensor(name)]
-            required = [(name, part, place) for part, place in self._boxes_among_codes(call, name, box)]
+            required = [(name, part, place) for part, place in self._boxes_among_codes(call, name, box, codes)]
             found = sorted(map(self._of_conversion, self._converting.get(codes, [])), key=lambda each: each[2])
             if found != required:
                 raise SequenceError(
@@ -253,14 +256,23 @@ class FloatImplementation(Implementation):
                     f"{size} of {what} must be {value}, as its quantisation says, not {call.sizes[size]}"
                 )
 
-    def _boxes_among_codes(self, call: Call, name: str, box: Part) -> list[tuple[Part, int]]:
+    def _boxes_among_codes(self, call: Call, name: str, box: Part, codes: str) -> list[tuple[Part, int]]:
         """The parts of a box of an operand, or of the result, each with its first row among the codes, in that order.
 
-        By default there is one.
+        There is one, or the blocks of rows that the joint says, each filled with zeros by itself: in layers that repeat
+        a step these have a row for each feature of the state.
         """
-        whole = self._type(name).shape
+        whole, joint = self._type(name).shape, operator_of(self).stated(call.mapping)
         inside = tuple((first, max(min(end, of), first)) for (first, end), of in zip(box, whole, strict=True))
-        return [(self._viewed(name, inside), 0)]
+        order = (0,) if joint is None or name == RESULT else joint.blocks(self._host_tensor(name))
+        rows, wide = whole[0] // len(order), self.sequence.tensors[codes].shape[0] // len(order)
+        boxes = [*block_boxes(len(order), rows, inside[1:])]
+        filled = any(isinstance(rule, LayerRule) for rule in call.rules) and name != RESULT and wide != rows
+        if (filled and rows != self.node.type.shape[-1]) or (len(order) > 1 and box[0] != (0, rows * len(order))):
+            raise SequenceError(f"{name} of a call of {self.node.operator} must have a block of rows for each gate")
+        if len(order) == 1:
+            return [(self._viewed(name, inside), 0)]
+        return [(self._viewed(name, boxes[j]), k * wide) for k, j in enumerate(order)]
 
     def _viewed(self, name: str, box: Part) -> Part:
         try:

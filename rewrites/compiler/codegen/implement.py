@@ -8,7 +8,7 @@ from ir_semantics.graph import Graph, Node, TensorType
 from ir_semantics.graph.types import Array
 
 from .interface import CannotOffload, Implementation, Options, Quantisation, Ranges
-from .operators import accelerator_operator
+from .operators import accelerator_operator, operator_of
 
 
 def _code(operator: str) -> type[Implementation]:
@@ -40,7 +40,15 @@ def implement(
     Raises CannotOffload where no code is generated for it or no split fits a mapping's domain, and KeyError where a
     parameter of the quantisation is missing.
     """
-    return _code(node.operator)(node, operand_types, quantisation, options or Options())
+    options = options or Options()
+    made = _code(node.operator)(node, operand_types, quantisation, options)
+    selected = [m.name for m in operator_of(made).mappings_for(dict(node.attributes), options)]
+    if wrong := [m.name for m in made.mappings if m.name not in selected]:
+        raise CannotOffload(
+            f"its calls must be of the mappings that the options select ({', '.join(selected)}), not of "
+            f"{', '.join(wrong)}"
+        )
+    return made
 
 
 def constants_of(graph: Graph, operands: Sequence[int]) -> dict[int, Array]:

@@ -52,7 +52,7 @@ def joints_of(implementation: Implementation) -> dict[str, str]:
         laid, by = implementation.laid_out(number), implementation.conversions_of(number)
         problem = problem or joint.joint.misplaced(call.sizes, laid, by)
         held = implementation.held_by(number).items()
-        places = {own: (implementation.operands.index(name), order) for own, (name, order) in held}
+        places = {own: None if name is None else implementation.operands.index(name) for own, name in held}
         problem = problem or joint.joint.exchanged(places)
         problems[joint.name] = problems.get(joint.name, "") or problem
         problems |= dict.fromkeys(operator.rests(call.mapping), "")

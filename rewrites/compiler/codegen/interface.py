@@ -281,8 +281,8 @@ class Implementation(ABC):
         """
         return {}
 
-    def held_by(self, number: int) -> Mapping[str, tuple[str, tuple[int, ...]]]:
-        """By host tensor of a call the operand that lies in it, and in which order blocks of its rows do."""
+    def held_by(self, number: int) -> Mapping[str, str | None]:
+        """By host tensor of a call the operand that lies in it; None for zeros."""
         return {}
 
     def conversions_of(self, number: int) -> Mapping[str, ConversionClaim]:

@@ -7,7 +7,7 @@ beyond its tensor, and has zeros there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeAlias, TypeVar
@@ -49,6 +49,14 @@ def convolution_boxes(
     channels, down, across, columns = whole
     rows = first * stride, (end - 1) * stride + down[1]
     return {"x": (images, channels, rows, columns), "w": (filters, channels, down, across)}
+
+
+def block_boxes(blocks: int, rows: Extent, others: Sequence[Span[Extent]]) -> Iterator[tuple[Span[Extent], ...]]:
+    """The boxes of blocks of so many rows that are stacked, with these spans of other axes."""
+    for j in range(blocks):
+        box = list(others)
+        box.insert(0, (rows * j, rows * (j + 1)))
+        yield tuple(box)
 
 
 # -- the rules -------------------------------------------------------------------------------------------------------

@@ -10,8 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ir_semantics.tensors.operators import concat, fill, transpose
+from rewrites.claims.joints.instruction import Unread
 from rewrites.compiler.codegen import Call, CannotOffload, Options, joints_of, operator_of
+from rewrites.compiler.codegen.floats import Piece
 from rewrites.compiler.codegen.instances import NoInstance, boxes_of
+from rewrites.compiler.codegen.interface import Part
 from rewrites.mappings.hlscnn.claims import PACK, READ, ROUND
 from rewrites.rules.tensor.boxes import CONVOLUTION_IN_BOXES, DENSE_IN_BOXES, PRODUCT_IN_BOXES, product
 from rewrites.rules.tensor.words import relu
@@ -240,8 +244,69 @@ def test_each_operand_lies_in_the_tensor_that_the_joint_says(name: str, monkeypa
     assert f"host_{other} must hold {other}, not {one}" in joints_of(c.implementation(**formats)).values()
 
 
+LSTM_OPERANDS = normal(1, 3, 5), normal(2, 16, 5), normal(3, 16, 4), normal(4, 16), normal(5, 16)
+
+
 def test_gates_lie_in_the_order_that_the_joint_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    c = case("flexasr.lstm", (normal(1, 3, 5), normal(2, 16, 5), normal(3, 16, 4), normal(4, 16), normal(5, 16)))
+    c = case("flexasr.lstm", LSTM_OPERANDS)
     assert set(joints_of(c.implementation()).values()) == {""}
     monkeypatch.setattr(flexasr_recurrent, "GATES", {"lstm": (0, 1, 2, 3)})
-    assert "host_w must not hold blocks of w in the order (0, 1, 2, 3)" in joints_of(c.implementation()).values()
+    with pytest.raises(CannotOffload, match=r"w of call 0 of flexasr.lstm must be the box .* of its codes, w being"):
+        c.implementation()
+
+
+def test_gates_are_the_rows_that_the_joint_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where a code class lets blocks overlap: which rows they are does not follow from what it says."""
+    c, own = case("flexasr.lstm", LSTM_OPERANDS), flexasr_recurrent.Recurrent._pieces
+
+    def overlapping(of: flexasr_recurrent.Recurrent, name: str, part: Part) -> list[Piece]:
+        return [replace(p, first=max(p.first - 1, 0), end=max(p.end - 1, 4)) for p in own(of, name, part)]
+
+    monkeypatch.setattr(
+        flexasr_recurrent.Recurrent,
+        "_pieces",
+        lambda of, name, part: overlapping(of, name, part) if name == "w" else own(of, name, part),
+    )
+    with pytest.raises(CannotOffload, match=r"it is the box .*\(7, 11\), \(0, 5\)\) of w from row 64 on"):
+        c.implementation()
+
+
+def test_tensors_without_operands_are_zeros() -> None:
+    made = square_vta().implementation()
+    joint = operator_of(made).stated(made.calls[0].mapping)
+    assert joint is not None and made.held_by(0) == {"host_x": "x", "host_w": "w", "host_b": None}
+    places = {"host_x": 0, "host_w": 1, "host_b": None}
+    assert joint.exchanged(places) == ""
+    assert joint.exchanged({"host_x": 0, "host_w": 1}) == "host_b must hold zeros that the host puts there"
+    ones = replace(joint, tensors={**joint.tensors, "host_b": fill(1, *joint.tensors["host_b"].shape)})
+    assert ones.exchanged(places) == "host_b must hold other constants than the zeros that the host puts there"
+
+
+def test_blocks_are_of_the_rows_of_one_operand() -> None:
+    made = case("flexasr.lstm", LSTM_OPERANDS).implementation()
+    joint = operator_of(made).stated(made.calls[0].mapping)
+    assert joint is not None and joint.blocks("host_w") == (0, 2, 1, 3) and joint.blocks("host_x") == (0,)
+    w = joint.tensors["host_w"]
+    for parts in ([w.operands[0], joint.tensors["host_u"].operands[0]], [w.operands[0], w.operands[0], *w.operands]):
+        wrong = replace(joint, tensors={**joint.tensors, "host_w": concat(0, *parts)})
+        with pytest.raises(Unread, match="host_w must hold blocks of one operand's rows, not"):
+            wrong.blocks("host_w")
+
+
+def test_tensors_that_no_program_makes_are_operands_themselves() -> None:
+    """Of a pooling's, which the accelerator's program takes as the graph has them."""
+    made = case("flexasr.max_pool", [normal(1, 32, 16)]).implementation()
+    (call,), joint = made.calls, operator_of(made).stated(made.calls[0].mapping)
+    assert joint is not None and joint.misplaced(call.sizes, made.laid_out(0)) == ""
+    turned = replace(joint, tensors={"host_x": transpose(joint.operands[0], [1, 0])})
+    told = turned.misplaced(call.sizes, made.laid_out(0))
+    assert told.startswith("host_x must hold transpose(") and told.endswith("which no program of the host makes")
+
+
+def test_calls_are_of_mappings_that_the_options_select() -> None:
+    """Hardware of another branch has weights of other widths."""
+    with pytest.raises(CannotOffload) as raised:
+        image(options=Options(chosen={"weight_bits": 8})).implementation(weight_bits=16)
+    assert str(raised.value) == (
+        "its calls must be of the mappings that the options select (hlscnn_conv2d_8bit), not of hlscnn_conv2d"
+    )

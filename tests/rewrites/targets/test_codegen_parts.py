@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ir_semantics.graph import Node, TensorType
 from ir_semantics.graph.ir import attributes_of
-from rewrites.compiler.codegen import Call, CannotOffload, implement, implementable
+from rewrites.compiler.codegen import Call, CannotOffload, Options, implement, implementable
 from rewrites.mappings.hlscnn.claims import CONVOLUTIONS
 from tests.rewrites.compiler.offload.offload_gates import OPERATORS
 
@@ -27,7 +27,7 @@ def made_of(operator: str, shapes: list[tuple[int, ...]], result: tuple[int, ...
         OPERATORS[operator].name, tuple(range(len(shapes))), attributes_of(attributes), TensorType("float32", result)
     )
     try:
-        found = implement(node, types, {**BIASES, **SCALES, "weight_bits": bits})
+        found = implement(node, types, {**BIASES, **SCALES, "weight_bits": bits}, Options(chosen={"weight_bits": bits}))
     except CannotOffload as error:
         # of convolutions it says whether the hardware with weights of either width computes them
         assert implementable(node, types) == str(error) or operator == "hlscnn.conv2d"

@@ -24,7 +24,7 @@ from ir_semantics import reference
 from ir_semantics.graph import Node, TensorType
 from rewrites.bounds.derivations.calculus import Bound
 from rewrites.bounds.elementwise import FLOAT_ERROR
-from rewrites.claims.joints.zeros import ZEROS, block_boxes
+from rewrites.claims.joints.zeros import ZEROS
 from rewrites.claims.theorems import applied
 from rewrites.compiler.codegen.bounding import bounds_of, condition_text, operand_error, row_sum
 from rewrites.compiler.codegen.floats import Piece
@@ -139,15 +139,6 @@ class Recurrent(AdaptiveFloats):
         hidden, wide = self.types[2].shape[1], part[1][1]
         order = GATES[_kind(self.node)]
         return [Piece(j * hidden, (j + 1) * hidden, place * wide, wide) for place, j in enumerate(order)]
-
-    def _boxes_among_codes(self, call: Call, name: str, box: Part) -> list[tuple[Part, int]]:
-        """Of weights and biases the rows of each gate, in the order of the cores, with zeros up to whole cores."""
-        if name not in GATED:
-            return super()._boxes_among_codes(call, name, box)
-        order, (_, *others) = GATES[_kind(self.node)], self._type(name).shape
-        blocks = [*block_boxes(len(order), self.types[2].shape[1], [(0, extent) for extent in others])]
-        wide = call.sizes["no"] * FEATURES
-        return [(self._viewed(name, blocks[j]), k * wide) for k, j in enumerate(order)]
 
     def cut(self, executed: Executed, exact: Reals) -> int:
         """Hidden states beyond their format, or with a cell state (of an LSTM) beyond it."""
