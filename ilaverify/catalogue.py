@@ -80,7 +80,22 @@ def _by_name(what: str, of: Iterable[tuple[Target, Iterable[N]]]) -> dict[str, N
 def mapping_entries(names: Iterable[str] | None = None) -> dict[str, Entry]:
     """Mappings as claims that can be proved, checked and kept: those of these names, or all."""
     known = mappings()
-    return {name: _entry(known[name]) for name in (known if names is None else names)}
+    chosen = [*known] if names is None else [*names]
+    _require_names_of_their_own(chosen)
+    return {name: _entry(known[name]) for name in chosen}
+
+
+def _require_names_of_their_own(names: Sequence[str]) -> None:
+    """Raises UsageError where a mapping of another package has the name of another claim, which it would hide."""
+    from rewrites.targets.target import TARGETS
+
+    guests = {m.name for name, t in targets().items() if TARGETS.guest(name) for m in t.mappings if m.name in names}
+    if guests:  # of ours no two have one name
+        from rewrites.claims.registry import entries
+
+        for name, entry in {**joint_entries(), **entries()}.items():
+            if name in guests:
+                raise UsageError(f"a mapping and a {entry.kind} have the name {name}; rename one")
 
 
 def _entry(claim: MappingClaim) -> Entry:
@@ -169,7 +184,9 @@ def find_simulator(name: str, reading: str | None = None) -> Callable[[str], Sim
 
 def find_mapping(name: str) -> TensorMapping:
     """The mapping of that name; raises UsageError with the known names otherwise."""
-    return _find("mapping", name, mappings()).instantiate()
+    found = _find("mapping", name, mappings())
+    _require_names_of_their_own([name])
+    return found.instantiate()
 
 
 def find_backends(names: Sequence[str]) -> tuple[Backend, ...]:

@@ -227,3 +227,16 @@ def test_a_rule_that_has_the_name_of_a_joint(tmp_path: Path, run: Run) -> None:
         "",
         "ilaverify: a joint and a rule have the name joint-vta-dense-vta-gemm; rename one\n",
     )
+
+
+@pytest.mark.parametrize("verb", [("prove", "--no-store"), ("mapping",)])
+def test_a_mapping_that_has_the_name_of_a_rule(verb: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "hides.py").write_text(
+        "from rewrites.mappings.claim import MappingClaim\nfrom rewrites.targets.target import Target\n"
+        "TARGET = Target('hides', (), (MappingClaim('transposed-twice', '', lambda: None),))\n"
+    )
+    assert run(tmp_path, *verb, "transposed-twice", "--module", "hides") == (
+        64,
+        "",
+        "ilaverify: a mapping and a rule have the name transposed-twice; rename one\n",
+    )
