@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
 
+from .answers import ask, lines_of
 from .caching import cached_with_symbols
 from .claims import Answer, Obligation, Status, conclude
 from .printer import script
@@ -88,32 +89,6 @@ def _other_forms(negated: FNode, hypotheses: list[FNode]) -> Iterator[list[FNode
         ordered = sorted(form, key=lambda h: not h.is_equals())
         if ordered != form:
             yield ordered
-
-
-_Check = Callable[[str, float, float], Answer]
-_ANSWERED: dict[tuple[_Check, str], tuple[str, Answer, float]] = {}
-"""By scripts with numbered symbols: the script that was asked, its answer, and the seconds that the solver had."""
-_MOST_ANSWERED = 40_000
-
-
-def ask(check: _Check, smtlib: str, timeout: float, patience: float = 1.0) -> Answer:
-    """A solver's answer; one that it gave this process before, to the same text but for comments and the names of
-    symbols, is taken again.
-
-    The quick questions by which a proof finds its form come again as its obligations, and so do obligations of loops
-    that are alike.  A model is of the very text.  What took longer than ``timeout`` is asked again, unless no more time
-    was given then.
-    """
-    text = "\n".join([*_lines(smtlib), ""])
-    key = check, numbered(text)
-    asked, answer, limit = _ANSWERED.get(key, (text, None, 0.0))
-    if answer is None or (answer.status == "sat" and asked != text) or (answer.seconds > timeout and limit > timeout):
-        answer = check(smtlib, timeout, patience)
-        if answer.status != "unknown":
-            while len(_ANSWERED) >= _MOST_ANSWERED:
-                _ANSWERED.pop(next(iter(_ANSWERED)))  # the oldest
-            _ANSWERED[key] = text, answer, timeout
-    return answer
 
 
 @cached_with_symbols(10_000)
@@ -325,13 +300,8 @@ class Requirement:
         if not smtlib.replace("\n", "").isprintable():
             return False  # what else ends a line differs between readers
         if self.exact:
-            return _lines(smtlib) == _lines(self.smtlib)
-        script, required = _lines(smtlib), _lines(self.smtlib)
+            return lines_of(smtlib) == lines_of(self.smtlib)
+        script, required = lines_of(smtlib), lines_of(self.smtlib)
         goals = [next((x for x in lines if x.startswith("(assert ")), None) for lines in (script, required)]
         allowed = {*required, "(set-logic ALL)", "(set-logic QF_BV)"}
         return goals[0] is not None and goals[0] == goals[1] and all(x in allowed for x in script)
-
-
-def _lines(smtlib: str) -> list[str]:
-    """Lines without comments.  Only a line feed ends a comment for a solver, so only a line feed ends one here."""
-    return [line for line in smtlib.split("\n") if line and not line.startswith(";")]

@@ -1,8 +1,10 @@
 """Proving many claims: each one in a process of its own, with what was proved before taken from a store.
 
 What runs in a claim's process is :func:`prove_entry`; it never writes the store.  :func:`prove_all` does, with the
-text that the process left, so that a process that dies leaves nothing behind.  On a cluster the process is one of
-another machine; its proof counts once the certificate has been compared with the claim as it is here.
+text that the process left, so that a process that dies leaves nothing behind.  What solvers answered there is known in
+the processes that are forked later, which ask each question once in a run.  On a cluster the process is one of
+another machine; its proof counts once the certificate has been compared with the claim as it is here, and nothing that
+solvers answered there is taken.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from ilaverify.catalogue import find_entry
 from ilaverify.identity import method_files, prover_identity, read_provers, sources_stamp
@@ -28,6 +31,7 @@ from reports.certificate import (
 from reports.outcomes import ProofOutcome
 from reports.store import CERTIFICATE, COUNTEREXAMPLE, ProofStore, StoreError, certificate_problems, key_of
 from reports.subjects import Entry
+from smt_encodings.answers import believe, told
 from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
 
@@ -68,12 +72,14 @@ def prove_all(
     if remote:
         tasks = [Task(name, partial(prove_named, name, limits.timeout)) for name in left]
     else:
-        tasks = [Task(name, partial(prove_entry, name, entries[name], limits.timeout)) for name in left]
+        tasks = [Task(name, partial(prove_entry, name, entries[name], limits.timeout, tell=True)) for name in left]
     with closing(run_within(limits, tasks, started=started, stopped=stopped)) as ends:
         for end in ends:
             outcome, kept_as = _outcome_of(end, entries[end.name])
             if remote:
                 outcome = _compared(outcome, kept_as, entries[end.name], looked_up[end.name])
+            else:
+                believe(kept_as.answers)
             if end.name in looked_up and looked_up[end.name].note:
                 outcome = replace(outcome, notes=(looked_up[end.name].note, *outcome.notes))
             kept = outcome.document and outcome.status != Status.ERROR.value
@@ -82,11 +88,15 @@ def prove_all(
 
 @dataclass(frozen=True)
 class _KeptAs:
-    """The store's key of an answer, the digest of a proof's questions, and the files of the prover that gave it."""
+    """The store's key of an answer, the digest of a proof's questions, and the files of the prover that gave it.
+
+    ``answers`` are those of solvers, where the process was to tell them.
+    """
 
     key: str = ""
     questions: str = ""
     files: tuple[str, ...] = ()
+    answers: tuple[Any, ...] = ()
 
 
 def _outcome_of(end: Ended, entry: Entry) -> tuple[ProofOutcome, _KeptAs]:
@@ -98,7 +108,7 @@ def _outcome_of(end: Ended, entry: Entry) -> tuple[ProofOutcome, _KeptAs]:
     try:
         answer = json.loads(end.text)
         outcome = replace(ProofOutcome.from_json(answer["outcome"]), seconds=round(end.seconds, 3))
-        return outcome, _KeptAs(answer["key"], answer["questions"], tuple(answer["files"]))
+        return outcome, _KeptAs(answer["key"], answer["questions"], tuple(answer["files"]), tuple(answer["answers"]))
     except (TypeError, ValueError, KeyError) as error:  # it may come from another machine
         return _outcome_of(replace(end, text=None, failure=f"its answer cannot be read: {error}"), entry)
 
@@ -159,8 +169,8 @@ def prove_named(name: str, timeout: float) -> str:
     return prove_entry(name, find_entry(name), timeout)
 
 
-def prove_entry(name: str, entry: Entry, timeout: float) -> str:
-    """Proves one claim: JSON with the ``outcome``, and what :class:`_KeptAs` has."""
+def prove_entry(name: str, entry: Entry, timeout: float, *, tell: bool = False) -> str:
+    """Proves one claim: JSON with the ``outcome``, and what :class:`_KeptAs` has; solvers' answers only to ``tell``."""
     subject = entry.build()
     outcome = base_outcome(name, entry, subject)
     begun(outcome.to_text())
@@ -196,4 +206,7 @@ def prove_entry(name: str, entry: Entry, timeout: float) -> str:
             shown=refutation.shown,
         )
     files = [str(path) for path in method_files(subject)]
-    return json.dumps({"outcome": outcome.to_json(), "key": key, "questions": questions, "files": files})
+    answers = told() if tell else []
+    return json.dumps(
+        {"outcome": outcome.to_json(), "key": key, "questions": questions, "files": files, "answers": answers}
+    )

@@ -23,7 +23,7 @@ from bmc.unroll import Cell
 from chc.mapping.prove import claim_of
 from ila_lang.mapping import TensorMapping
 from ilaverify import cli
-from ilaverify.catalogue import mapping_entries, mappings
+from ilaverify.catalogue import find_entry, mapping_entries, mappings
 from ilaverify.cli.outcomes import exit_code_of
 from ilaverify.identity import prover_identity, sources_stamp
 from ilaverify.proving import prove_all as module
@@ -38,8 +38,11 @@ from rewrites.claims.counterexamples import counterexample_from_text, counterexa
 from rewrites.claims.subjects import mapping as mapping_subject
 from rewrites.claims.subjects.mapping import MappingSubject
 from rewrites.mappings.flexasr.pooling import pooling_mapping, selection_mapping
+from smt_encodings import answers
 from smt_encodings.claims import Answer, Obligation, Runs, Status, Verdict
 from smt_encodings.discharge import Discharger
+from smt_encodings.solvers import cvc5 as solver_cvc5
+from smt_encodings.solvers import z3 as solver_z3
 
 ROOT = Path(__file__).parents[2]
 
@@ -298,6 +301,25 @@ def test_a_proof_that_dies_leaves_the_place_of_its_claim(
     assert (
         f'file="rewrites/mappings/flexasr/pooling.py" line="{known.line}"' in case and '<error message="ERROR, ' in case
     )
+
+
+def test_a_run_asks_each_question_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    for known in ("_ANSWERED", "_OWN"):
+        monkeypatch.setattr(answers, known, {})
+    entries = {"an-axis-of-size-1-dropped-and-back": find_entry("an-axis-of-size-1-dropped-and-back")}
+    (first,) = outcomes(None, entries).values()
+    assert first.status == "PROVED" and first.obligations
+
+    def asked(*_: object, **__: object) -> Answer:
+        raise AssertionError("a solver is asked")
+
+    monkeypatch.setattr(solver_z3, "_attempt", asked)
+    monkeypatch.setattr(solver_cvc5, "_answer", asked)
+    (again,) = outcomes(None, entries).values()
+    assert (again.status, again.obligations, again.solvers) == ("PROVED", first.obligations, first.solvers)
+    monkeypatch.setattr(answers, "_ANSWERED", {})
+    (unknown,) = outcomes(None, entries).values()
+    assert unknown.status == "ERROR" and "a solver is asked" in unknown.reason
 
 
 def test_a_false_claim_is_fine_only_if_refuted(asked: Callable[[], int]) -> None:

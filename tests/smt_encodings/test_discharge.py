@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from pysmt.environment import Environment, pop_env, push_env
 from pysmt.smtlib.printers import to_smtlib
 from pysmt.typing import BOOL, INT, BVType, FunctionType
 
-from smt_encodings import discharge
+from smt_encodings import answers, discharge
 from smt_encodings.claims import Answer, Obligation, Status
 from smt_encodings.discharge import Discharger, NotDischarged, Requirement, Requirements, conjuncts, decide
 from smt_encodings.printer import script, term_text
@@ -158,7 +159,7 @@ class Solvers:
                 return Answer(answer(smtlib), 0.0, name)
 
             monkeypatch.setattr(module, "check", check)
-        monkeypatch.setattr(discharge, "_ANSWERED", {})
+        monkeypatch.setattr(answers, "_ANSWERED", {})
         monkeypatch.setattr(discharge, "_enough", lambda hypotheses, goal: hypotheses)
 
 
@@ -377,7 +378,7 @@ def test_an_answer_is_taken_again_unless_it_needs_more_time(
     took: float, given: float, wanted: float, again: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # the last one took longer by the clock than it was given, on a busy machine, and would take as long again
-    monkeypatch.setattr(discharge, "_ANSWERED", {})
+    monkeypatch.setattr(answers, "_ANSWERED", {})
     calls: list[float] = []
 
     def check(_: str, seconds: float, patience: float) -> Answer:
@@ -385,8 +386,34 @@ def test_an_answer_is_taken_again_unless_it_needs_more_time(
         return Answer("unsat", took, "a solver")
 
     for seconds in (given, wanted):
-        assert discharge.ask(check, "(check-sat)", seconds, 5.0).status == "unsat"
+        assert answers.ask(check, "(check-sat)", seconds, 5.0).status == "unsat"
     assert calls == ([given, wanted] if again else [given])
+
+
+def test_answers_are_told_to_another_process_with_the_names_that_were_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    # as in a process that was forked, and then in the one it was forked from
+    monkeypatch.setattr(answers, "_ANSWERED", {})
+    monkeypatch.setattr(answers, "_OWN", {})
+    y = smt.Symbol("y", INT)
+    true, false = (script([smt.Equals(X, smt.Int(3)), smt.GT(X, smt.Int(n))]) for n in (2, 3))
+    given = [answers.ask(solver_z3.check, text, 5) for text in (true, false)]
+    assert [(a.status, a.model) for a in given] == [("sat", {"x": 3}), ("unsat", {})]
+    text = json.dumps(answers.told())
+
+    def asked(*_: object, **__: object) -> Answer:
+        raise AssertionError("asked again")
+
+    monkeypatch.setattr(answers, "_ANSWERED", {})
+    monkeypatch.setattr(solver_z3, "_attempt", asked)
+    answers.believe(json.loads(text))
+    assert [answers.ask(solver_z3.check, text, 5) for text in (true, false)] == given
+    assert answers.ask(solver_z3.check, false.replace("x", "y"), 5) == given[1]
+    for other in (true.replace("x", "y"), script([smt.Equals(y, smt.Int(4)), smt.GT(y, smt.Int(4))])):
+        with pytest.raises(AssertionError, match="asked again"):
+            answers.ask(solver_z3.check, other, 5)
+    monkeypatch.setattr(solver_cvc5, "_answer", asked)
+    with pytest.raises(AssertionError, match="asked again"):  # one solver does not answer for the other
+        answers.ask(solver_cvc5.check, false, 5)
 
 
 @pytest.mark.parametrize("what", [Status.PROVED, Status.UNKNOWN])

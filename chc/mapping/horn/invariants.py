@@ -17,7 +17,7 @@ from pysmt.exceptions import PysmtException
 from pysmt.fnode import FNode
 from pysmt.smtlib.parser import SmtLibParser
 
-from smt_encodings.discharge import ask
+from smt_encodings.answers import ask
 from smt_encodings.expressions.integers import is_linear
 from smt_encodings.printer import declarations, script
 from smt_encodings.solvers import z3 as solver_z3
