@@ -37,6 +37,8 @@ _MOST_ROUNDINGS = 1 << 22
 """Of 'one more rounding': so many of them are at most twice as large as one, times their number."""
 MOST_ELEMENTS = 1024
 """Elements of a value that has a form."""
+_MOST_RESULTS = 1 << 14
+"""Rows of a matrix."""
 _SMALL = 2.0**-12
 """A part that is so much shorter than the longest one is not told apart behind a function, for the sake of time."""
 
@@ -239,14 +241,14 @@ class Replay:
         if law == "sum":
             error, most = np.add(*errors), up(np.add(*mosts), 1)
             made = _Judgement(place, up(error, 1), most)
-            forms = [self._form_of(j) for j in of.operands]
+            forms = [self._form_of(j, of.node) for j in of.operands]
             if forms[0] is None or forms[1] is None or len({j.error.shape for j in of.operands}) > 1:
                 return made
             sign = 1.0 if name == "add" else -1.0
             second = _Form({a: m * sign for a, m in forms[1].parts.items()}, forms[1].rest)
             return replace(made, form=self._joined(forms[0], second))
         made = _Judgement(place, up(of.run(errors), terms), up(of.run(mosts), terms))
-        form = self._form_of(of.operands[0])
+        form = self._form_of(of.operands[0], of.node)
         if form is None or name in ("cumsum", "avg_pool") or not terms:
             return made
         return replace(made, form=self._mapped(form, of.matrix(0, [None]), 1))
@@ -274,7 +276,7 @@ class Replay:
         sources = [of.sources(k, at) for k, a in enumerate(at) if a is None]
         moving = [j for a, j in zip(at, of.operands, strict=True) if a is None]
         for j, positions in zip(moving, sources, strict=True):
-            form = self._form_of(j)
+            form = self._form_of(j, of.node)
             picked = None if form is None else _Form({a: _picked(m, positions) for a, m in form.parts.items()},
                                                      _picked(form.rest, positions))  # fmt: skip
             total = None if total is None or picked is None else self._joined(total, picked)
@@ -308,7 +310,7 @@ class Replay:
             if not known:
                 raise Rejected(f"numbers of which no range is known are multiplied at {place}")
             error = up(error + run(other.most, own.error), 1)
-        form = self._form_of(other)
+        form = self._form_of(other, of.node)
         if form is None:
             return _Judgement(place, error, most)
         around: list[Reals | None] = [None, None]
@@ -339,7 +341,10 @@ class Replay:
         zeros = np.zeros(flat.size)
         return _Form({self._atom(flat, math.inf): np.eye(flat.size)} if flat.any() else {}, zeros)
 
-    def _form_of(self, of: _Judgement) -> _Form | None:
+    def _form_of(self, of: _Judgement, node: Node) -> _Form | None:
+        """The form of an operand; None where that of the result would be too large."""
+        if node.type.elements > _MOST_RESULTS:
+            return None
         return self._fresh(of.error) if of.form is None else of.form
 
     def _joined(self, first: _Form, second: _Form) -> _Form:
@@ -396,7 +401,8 @@ class Replay:
         left = up(sum((parts[a] for a in small), np.zeros(elements.size)), len(small))
         atom = self._atom(up((elements + left) * half, 2), up((length + length_of(left)) * half, 2))
         kept = {a: m * half for a, m in of.form.parts.items() if a not in small}
-        return _Form({**kept, atom: np.eye(elements.size)}, of.form.rest * half)
+        lost = LOST * (1 + sum(float(self._atoms[a][0].sum()) for a in kept))
+        return _Form({**kept, atom: np.eye(elements.size)}, of.form.rest * half + lost)
 
     def _length_of(self, form: _Form, parts: Mapping[int, Reals], lengths: Mapping[int, float]) -> float:
         total = length_of(form.rest)

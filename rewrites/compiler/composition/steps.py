@@ -54,7 +54,7 @@ _LAWS: Mapping[str, frozenset[str]] = {
 LAW_OF: Mapping[str, str] = {operator: law for law, operators in _LAWS.items() for operator in operators}
 """The law of each operator."""
 _FORMS = (
-    *("one more of a row", "product and squares", "Cauchy and Schwarz", "length of a sum"),
+    *("sum", "one more of a row", "product and squares", "Cauchy and Schwarz", "length of a sum"),
     *("one more element of a length", "spectral norm", "either bound"),
 )
 _ROUNDED = ("rounded product", "one more rounding")
@@ -65,12 +65,15 @@ PROOFS: Mapping[str, tuple[str, ...]] = {
     "own": ("sum",),
     "move": (),
     "sum": ("sum", *_ROUNDED),
-    "row": ("one more of a row", *_ROUNDED),
-    "factor": ("factor that is known", "magnitude of a product", "one more of a row", *_ROUNDED),
+    "row": ("sum", "one more of a row", *_ROUNDED),
+    "factor": ("sum", "factor that is known", "magnitude of a product", "one more of a row", *_ROUNDED),
     "choice": ("negation", "magnitude", "larger", "smaller", "clamp"),
-    "slope": ("slope of relu", "slope of the logistic function", "slope of tanh", "half of a slope", "range"),
+    "slope": (
+        *("slope of relu", "slope of the logistic function", "slope of tanh", "half of a slope", "range"),
+        *_FORMS,
+    ),
     "form": _FORMS,
-    "output": (),
+    "output": _FORMS,
 }
 """The names of the laws that a step rests on: of :mod:`~rewrites.bounds.lemmas.network_rules` and ``real_rules``."""
 

@@ -63,7 +63,7 @@ def spectral_norm(matrix: Reals) -> float:
         top = float(np.linalg.eigvalsh(gram)[-1]) + 2.0**-30 * whole * whole
         root = np.linalg.cholesky(top * np.eye(rows) - gram)
     except np.linalg.LinAlgError:
-        return math.ldexp(whole, scale)
+        return float(np.ldexp(whole, scale))
     left = length_of(top * np.eye(rows) - gram - root @ root.T)
     roundings = (size + 8) * whole * whole + (rows + 8) * length_of(root) ** 2 + 8 * rows * top
-    return math.ldexp(up(math.sqrt(top + left + roundings * UNIT * 2), 8), scale)
+    return float(np.ldexp(up(math.sqrt(top + left + roundings * UNIT * 2), 8), scale))
