@@ -14,13 +14,13 @@ from functools import reduce
 
 from chc.bijections.matching import matched
 from chc.bijections.theorem import Goal
-from chc.mapping.arithmetic.exact import less, minimum_of
+from chc.mapping.arithmetic.exact import equal, less, minimum_of
 from chc.mapping.contents.values import Values
 from chc.mapping.memory.cases import MOST_CASES, Split, in_cases
 from chc.mapping.memory.contexts import Context
 from chc.mapping.operators import Operator
 from chc.mapping.proof import Proof
-from ila_lang import Expr, all_of, any_of, free_variables, postorder, resize, substitute, true
+from ila_lang import Expr, all_of, any_of, free_variables, ite, postorder, resize, substitute, true
 from ir_semantics.elements.bags import Family
 from ir_semantics.elements.terms import Input, Term, function, new_terms, read
 from ir_semantics.scalars.formats import INTEGERS, Format
@@ -227,7 +227,7 @@ class _Matching:
         """The summands in a case as a family, whose subscripts are those of what it reads."""
         context = summands.context
         ranges, within_limits = [], list[Expr]()
-        for counter, extent in summands.loops:
+        for counter, extent in ((c, self._uncut(context, e)) for c, e in summands.loops):
             parts = minimum_of(extent)  # one of which is the limit, and the other one is a condition
             limit = next((p for p in parts if p.is_const), parts[0] if parts else extent)
             within_limits += [less(counter, extent)] if parts else []
@@ -248,6 +248,18 @@ class _Matching:
         self._summands[id(family)] = summands
         self._contexts[family.variables, family.domain] = within
         return family
+
+    def _uncut(self, context: Context, extent: Expr) -> Expr:
+        """An extent, or the minimum of which it has the lowest bits where these are all that it has, proved."""
+        condition = extent.args[0] if extent.op == "ite" else extent
+        if condition.op not in ("bvult", "bvule"):
+            return extent
+        whole = ite(condition, *condition.args)
+        if resize(whole, extent.width) is not extent or not context.proves(same := equal(extent, whole)):
+            return extent
+        name = f"{self.name}: extent, {self.sums.numbered()}"
+        context.theorem("any order", name, same, "how often a loop runs is the minimum that it has the lowest bits of")
+        return whole
 
     def _condition(self, summands: Summands, case: _Case, condition: Expr) -> tuple[Term, Context]:
         """A condition that holds in a case, and the context where it holds."""

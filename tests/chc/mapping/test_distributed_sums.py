@@ -343,6 +343,20 @@ def uneven(e: Engine) -> None:
     e.store("results", total)
 
 
+def uneven_in_turn(e: Engine) -> None:
+    """Blocks of four go to one register and to another one in turn; the last one, of either, is short."""
+    blocks_of_both, totals = (e.length + 3) >> 2, (e.register(), e.register())
+    for number, total in enumerate(totals):
+        count = blocks_of_both - (1 if e.fault == "the last block is left out" else 0) + (1 - number)
+        with e.loop(count >> 1) as pair:
+            begin = (pair << 3) + 4 * number
+            rest = e.length - begin
+            length = const(4, 32) if e.fault == "the last block is whole" else ite(rest < 4, rest, const(4, 32))
+            with e.loop(length) as i:
+                e.add(total, e.product(begin + i))
+    e.store("results", totals[0] + totals[1])
+
+
 def multiplied(e: Engine) -> None:
     total = e.register()
     with e.loop(e.length >> 1) as i:
@@ -394,6 +408,9 @@ PATTERNS = {
     "partial sums of 18 bits in memory": Pattern((blocks(18), blocks_added), {"one": 18}, FOURS, is_open=False),
     "a short last block": Pattern(
         (uneven,), {}, faults=(*FAULTS, "the last block is left out", "blocks are five long", "the last block is whole")
+    ),
+    "blocks in turn": Pattern(
+        (uneven_in_turn,), {}, faults=(*FAULTS, "the last block is left out", "the last block is whole")
     ),
     "blocks and a rest": Pattern((blocks(32), blocks_and_rest_added), ONE),
     "the first product is peeled off": Pattern((peeled,), {}),

@@ -80,13 +80,14 @@ FAULTS = (
 )
 
 
-def blocks(h: Host, fault: str, apart: Expr) -> None:
-    """The depth in blocks which begin so many tiles apart."""
+def blocks(h: Host, fault: str, apart: Expr, *, backwards: bool = False) -> None:
+    """The depth in blocks which begin so many tiles apart, from the first or from the last one."""
     count = (K + (apart - 1)) // apart
     turns = {"the last block is left out": K // apart, "the first block is there twice": count + 1}.get(fault, count)
     with h.loop(M) as i, h.loop(N) as j:
         with h.loop(turns) as turn:
-            kb = ite(turn == 0, turn, turn - 1) if fault == "the first block is there twice" else turn
+            number = ite(turn == 0, turn, turn - 1) if fault == "the first block is there twice" else turn
+            kb = count - 1 - number if backwards else number
             last = kb + 1 == count
             begin = kb * apart
             length = smaller(apart, K - begin)
@@ -107,6 +108,11 @@ def blocks(h: Host, fault: str, apart: Expr) -> None:
 @pattern(*FAULTS)
 def a_block_is_added_up_in_a_register(h: Host, fault: str) -> None:
     blocks(h, fault, const(4, 32))
+
+
+@pattern(*(fault for fault in FAULTS if fault != "the last block begins anew"))
+def blocks_in_a_register_from_the_last_to_the_first(h: Host, fault: str) -> None:
+    blocks(h, fault, const(4, 32), backwards=True)
 
 
 @pattern(*FAULTS)
