@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import subprocess
@@ -17,6 +18,9 @@ from onnx import TensorProto, helper, numpy_helper
 
 from ila_lang import extensions
 from ilaverify import cli, new
+from ir_semantics.graph import Builder, TensorType
+from rewrites.compiler.codegen import calibrate, implement, quantisation_of
+from rewrites.compiler.codegen.instances import joints_of
 
 ROOT = Path(__file__).parents[2]
 PLUGIN = ROOT / "examples" / "plugin"
@@ -120,6 +124,26 @@ def test_a_driver_that_forgets_clear_leaves_a_program(
     assert cli.main(["simulate", "forgetful", program, "--module", "forgetful.target"]) == 0
     shown = capsys.readouterr().out.splitlines()[-1]
     assert int(shown.split("=0x")[1], 16) & 0xFF == int(value[1], 16)
+
+
+def test_calls_of_an_implementation_without_proved_conversions_are_of_their_joint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new.write_accelerator("of_author", tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    operator = importlib.import_module("of_author.backend").OPERATOR
+    types = [TensorType("float32", (2, 16)), TensorType("float32", (3, 16))]
+    builder = Builder()
+    graph = builder.graph(
+        {"y": builder.add(operator.name, *(builder.input(n, t) for n, t in zip("xw", types, strict=True)))}
+    )
+    number = graph.outputs["y"]
+    quantisation = quantisation_of(graph.nodes[number], calibrate(graph).ranges[number])
+    made = implement(graph.nodes[number], types, quantisation)
+    assert joints_of(made) == {"joint-of-author-dense-of-author-dense": ""}
+    # where programs of the host are said to put operands there, they must be those of the joint
+    monkeypatch.setattr(type(made), "held_by", lambda self, number: {"host_x": "w", "host_w": "x"})
+    assert "host_x must hold x" in joints_of(made)["joint-of-author-dense-of-author-dense"]
 
 
 # -- an installation -----------------------------------------------------------------------------------

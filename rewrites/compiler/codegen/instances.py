@@ -51,9 +51,11 @@ def joints_of(implementation: Implementation) -> dict[str, str]:
         problem = problem or joint.covers(types, attributes, call.sizes)
         laid, by = implementation.laid_out(number), implementation.conversions_of(number)
         problem = problem or joint.joint.misplaced(call.sizes, laid, by)
-        held = implementation.held_by(number).items()
-        places = {own: None if name is None else implementation.operands.index(name) for own, name in held}
-        problem = problem or joint.joint.exchanged(places)
+        held = implementation.held_by(number)
+        if held is not None:
+            index = implementation.operands.index
+            places = {own: None if name is None else index(name) for own, name in held.items()}
+            problem = problem or joint.joint.exchanged(places)
         problems[joint.name] = problems.get(joint.name, "") or problem
         problems |= dict.fromkeys(operator.rests(call.mapping), "")
     return problems

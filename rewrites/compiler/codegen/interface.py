@@ -281,9 +281,13 @@ class Implementation(ABC):
         """
         return {}
 
-    def held_by(self, number: int) -> Mapping[str, str | None]:
-        """By host tensor of a call the operand that lies in it; None for zeros."""
-        return {}
+    def held_by(self, number: int) -> Mapping[str, str | None] | None:
+        """By host tensor of a call the operand that lies in it; None for zeros.
+
+        None for all of them where no proved programs put operands there, but the code of the implementation, which is
+        trusted for it.
+        """
+        return None
 
     def conversions_of(self, number: int) -> Mapping[str, ConversionClaim]:
         """By host tensor of a call the host's programs that write it, or read it where it is the result."""
