@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Protocol
 
+from ila_lang.extensions import ExtensionError
 from ir_semantics.scalars.formats import BOOLEAN, NUMBER
 from ir_semantics.scalars.terms import Scalar, variables
 from ir_semantics.tensors.conditions import FALSE
@@ -109,11 +110,13 @@ def complete() -> None:
 
 
 def register(operator: Operator) -> Operator:
-    """Adds an operator; raises ValueError where the name is taken, or without a dot and so not a package's."""
+    """Adds an operator; raises ExtensionError where the name is taken, or without a dot and so not a package's."""
     if operator.name in OPERATORS:
-        raise ValueError(f"an operator's name must be its own; {operator.name} is taken")
+        raise ExtensionError(
+            f"an operator's name must be its own; {operator.name} is taken: rename that of your package"
+        )
     if "." not in operator.name and _complete:
-        raise ValueError(f"an operator of a package must have a name with a dot, such as PACKAGE.{operator.name}")
+        raise ExtensionError(f"an operator of a package must have a name with a dot, such as PACKAGE.{operator.name}")
     OPERATORS[operator.name] = operator
     return operator
 

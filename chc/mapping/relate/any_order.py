@@ -190,7 +190,7 @@ class _Matching:
             context = self._where(summands.context, own)
             yield self._family(summands, _Case(context, own, case.value))
             done.append(own)
-        if len(cases) > 1:
+        if any(case.condition is not true for case in cases):
             meaning = "a summand is in one of the cases, or changes nothing"
             summands.context.theorem("any order", f"{self.name}: cases, {self.sums.numbered()}", any_of(done), meaning)
 

@@ -182,7 +182,7 @@ def test_operators_name_mappings_that_there_are() -> None:
 
 
 def test_two_operators_cannot_have_one_name() -> None:
-    with pytest.raises(ValueError, match=r"^an operator's name must be its own; vta.dense is taken$"):
+    with pytest.raises(ValueError, match=r"^an operator's name must be its own; vta.dense is taken: rename"):
         AcceleratorOperator("vta.dense", "another", range(1, 2), expand=lambda b, of, a: of[0], mappings=(GEMM,))
 
 
