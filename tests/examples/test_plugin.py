@@ -9,6 +9,7 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -132,18 +133,22 @@ def test_calls_of_an_implementation_without_proved_conversions_are_of_their_join
     new.write_accelerator("of_author", tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     operator = importlib.import_module("of_author.backend").OPERATOR
-    types = [TensorType("float32", (2, 16)), TensorType("float32", (3, 16))]
+    types = [TensorType("float32", (5, 1500)), TensorType("float32", (7, 1500))]
     builder = Builder()
-    graph = builder.graph(
-        {"y": builder.add(operator.name, *(builder.input(n, t) for n, t in zip("xw", types, strict=True)))}
-    )
+    graph = builder.graph({"y": builder.add(operator.name, *map(builder.input, "xw", types))})
     number = graph.outputs["y"]
     quantisation = quantisation_of(graph.nodes[number], calibrate(graph).ranges[number])
     made = implement(graph.nodes[number], types, quantisation)
-    assert joints_of(made) == {"joint-of-author-dense-of-author-dense": ""}
+    joint = "joint-of-author-dense-of-author-dense"
+    assert len(made.calls) == 12 and joints_of(made) == {joint: ""}
+    *_, foreign = importlib.import_module("of_author.rules").RULES.tensor
+    with monkeypatch.context() as patch:
+        patch.setattr(type(made), "_calls", lambda of: [replace(call, rules=(foreign,)) for call in made.calls])
+        wrong = implement(graph.nodes[number], types, quantisation)
+        assert "must rest on one of its rules" in joints_of(wrong)[joint]
     # where programs of the host are said to put operands there, they must be those of the joint
     monkeypatch.setattr(type(made), "held_by", lambda self, number: {"host_x": "w", "host_w": "x"})
-    assert "host_x must hold x" in joints_of(made)["joint-of-author-dense-of-author-dense"]
+    assert joints_of(made)[joint]
 
 
 # -- an installation -----------------------------------------------------------------------------------

@@ -43,15 +43,17 @@ def joints_of(implementation: Implementation) -> dict[str, str]:
         if joint is None:
             continue
         problem, types = "", implementation.types
+        held = implementation.held_by(number)
         try:
-            if boxes_of(implementation, call) and any(isinstance(rule, BoxRule) for rule in call.rules):
+            if held is None and call.rules and not any(isinstance(rule, BoxRule | LayerRule) for rule in call.rules):
+                _require_own(operator, call)  # which parts of operands it takes is said by the implementation's code
+            elif boxes_of(implementation, call) and any(isinstance(rule, BoxRule) for rule in call.rules):
                 types = joint.joint.types(call.sizes)
         except NoInstance as error:
             problem = str(error)
         problem = problem or joint.covers(types, attributes, call.sizes)
         laid, by = implementation.laid_out(number), implementation.conversions_of(number)
         problem = problem or joint.joint.misplaced(call.sizes, laid, by)
-        held = implementation.held_by(number)
         if held is not None:
             index = implementation.operands.index
             places = {own: None if name is None else index(name) for own, name in held.items()}
@@ -78,12 +80,7 @@ def boxes_of(implementation: Implementation, call: Call) -> dict[str, Part]:
         given = [_extents(call.parts[name]) for name in implementation.operands]
     if [*map(len, given)] != [*map(len, whole)]:
         raise NoInstance(f"a call of {node.operator} must be given operands of the ranks of {whole}, not {given}")
-    wrong = [rule for rule in call.rules if rule not in operator.splits]
-    if len(call.rules) > 1 or wrong:
-        known = ", ".join(rule.name for rule in operator.splits)
-        raise NoInstance(
-            f"a call of {node.operator} must rest on one of its rules ({known}), not {_names(wrong or call.rules)}"
-        )
+    _require_own(operator, call, most=1)
     if not call.rules and given != whole:
         raise NoInstance(f"a call of {node.operator} without a rule must be given its operands {whole}, not {given}")
     (rule,) = call.rules or (None,)
@@ -97,6 +94,16 @@ def boxes_of(implementation: Implementation, call: Call) -> dict[str, Part]:
     boxes = [*(tuple((0, extent) for extent in shape) for shape in whole)]
     result = tuple((0, end) for _, end in call.parts[RESULT])
     return dict(zip((*implementation.operands, RESULT), (*boxes, result), strict=True))
+
+
+def _require_own(operator: AcceleratorOperator, call: Call, most: int | None = None) -> None:
+    """Raises NoInstance where a call names another rule than its operator's, or more than so many."""
+    wrong = [rule for rule in call.rules if rule not in operator.splits]
+    if wrong or (most is not None and len(call.rules) > most):
+        known = ", ".join(rule.name for rule in operator.splits)
+        raise NoInstance(
+            f"a call of {operator.name} must rest on one of its rules ({known}), not {_names(wrong or call.rules)}"
+        )
 
 
 class _Instance:
