@@ -37,8 +37,8 @@ _MOST_ROUNDINGS = 1 << 22
 """Of 'one more rounding': so many of them are at most twice as large as one, times their number."""
 MOST_ELEMENTS = 1024
 """Elements of a value that has a form."""
-_MOST_RESULTS = 1 << 14
-"""Rows of a matrix."""
+_MOST_ENTRIES = 1 << 24
+"""Entries of the matrix of an operator, and of those of a form."""
 _SMALL = 2.0**-12
 """A part that is so much shorter than the longest one is not told apart behind a function, for the sake of time."""
 
@@ -343,7 +343,7 @@ class Replay:
 
     def _form_of(self, of: _Judgement, node: Node) -> _Form | None:
         """The form of an operand; None where that of the result would be too large."""
-        if node.type.elements > _MOST_RESULTS:
+        if node.type.elements * max(of.error.size, MOST_ELEMENTS) > _MOST_ENTRIES:
             return None
         return self._fresh(of.error) if of.form is None else of.form
 
@@ -472,8 +472,10 @@ def _selected(of: _Judgement, by: float, bounds: Reals | None = None) -> Callabl
     def form(replay: Replay) -> _Form | None:
         shape = of.error.shape if of.origin is None else of.origin.shape
         made = replay._fresh(np.full(shape, by) if bounds is None else bounds)
-        if made is None or of.copies is None or of.error.size > MOST_ELEMENTS:
-            return made if of.copies is None else None
+        if made is None or of.copies is None:
+            return made
+        if of.error.size * MOST_ELEMENTS > _MOST_ENTRIES:
+            return None
         return _Form({a: _picked(m, of.copies) for a, m in made.parts.items()}, _picked(made.rest, of.copies))
 
     return form

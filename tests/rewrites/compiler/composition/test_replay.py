@@ -14,6 +14,7 @@ import pytest
 from ilaverify.models.bounds import bounds_in_ranges, network_claims
 from ir_semantics.graph import Builder, Graph, TensorType
 from rewrites.compiler.codegen import Implementation, calibrate, constants_of, implement, operator_of, quantisation_of
+from rewrites.compiler.composition import replay as replaying
 from rewrites.compiler.composition.of_ranges import in_ranges, ranges_of
 from rewrites.compiler.composition.replay import Replay
 from rewrites.compiler.composition.steps import Rejected, Step
@@ -84,6 +85,17 @@ def least(steps: list[Step]) -> list[Step]:
 
 def test_what_is_written_is_accepted() -> None:
     assert replay().take(written()) == {"y": written()[-1].most}
+
+
+def test_copies_of_few_elements_have_a_form_however_many_they_are() -> None:
+    """Of 1,024 elements padding makes more."""
+    few, zeros = np.ones(replaying.MOST_ELEMENTS), np.zeros(replaying.MOST_ELEMENTS + 2)
+    copies = np.concatenate([[-1], np.arange(few.size), [-1]])
+    padded = replaying._Judgement((0,), zeros, zeros, copies=copies, origin=few)
+    form = replaying._selected(padded, 0.5)(replay())
+    assert form is not None
+    (matrix,) = form.parts.values()
+    assert np.array_equal(matrix, np.eye(zeros.size)[:, 1:-1])
 
 
 def test_no_number_may_be_less_by_one_last_place() -> None:
