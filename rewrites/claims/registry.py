@@ -15,6 +15,7 @@ from reports.subjects import Entry, Subject
 from rewrites.bounds.catalogue import LEMMAS
 from rewrites.bounds.lemmas.network_rules import NETWORK_RULES
 from rewrites.bounds.lemmas.real_rules import RULES as ERROR_RULES
+from rewrites.claims.joints.scaled import SCALES
 from rewrites.claims.joints.sequences import SEQUENCES
 from rewrites.claims.joints.zeros import ZEROS
 from rewrites.claims.theorems.operators import OPERATORS
@@ -29,7 +30,7 @@ from .subjects.scalar import ScalarSubject
 from .subjects.tensor import TensorSubject
 from .subjects.tokens import TokenSubject
 
-LAYER_RULES: Final = (*SEQUENCES.values(), *ZEROS.values())
+LAYER_RULES: Final = (*SEQUENCES.values(), *ZEROS.values(), *SCALES.values())
 """All rules on layers."""
 
 

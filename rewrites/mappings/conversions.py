@@ -28,6 +28,8 @@ __all__ = ["SOURCE", "TARGET", "ConversionClaim", "conversion_claim"]
 
 SOURCE, TARGET = "host_x", "host_y"
 """The host tensors of a conversion: x and y."""
+EXPONENT = "exponent"
+"""The format of conversions that says which code stands for 1."""
 MOST = 1 << 26
 """The largest extent of an axis, and the largest offset: sums of a few of these fit 32 bits."""
 ASSUMPTION = "x and y are tensors of the host that do not overlap, with any contents before the loops"
@@ -160,13 +162,13 @@ def conversion_claim(
 def rounding(target: str, codes: str, function: Function, exponents: range) -> ConversionClaim:
     """The claim that the host rounds float32 numbers to a target's codes, by a function of an exponent."""
     summary = f"a box of a float32 tensor as {codes}, cut out and padded with zeros, by the host"
-    return conversion_claim(f"{target}_round", summary, function, {"exponent": exponents}, codes=TARGET)
+    return conversion_claim(f"{target}_round", summary, function, {EXPONENT: exponents}, codes=TARGET)
 
 
 def reading(target: str, codes: str, function: Function, exponents: range) -> ConversionClaim:
     """The claim that the host reads a target's codes as float32 numbers, by a function of an exponent."""
     summary = f"{codes} as a box of a float32 tensor, the rest of which stays, by the host"
-    return conversion_claim(f"{target}_read", summary, function, {"exponent": exponents}, codes=SOURCE)
+    return conversion_claim(f"{target}_read", summary, function, {EXPONENT: exponents}, codes=SOURCE)
 
 
 def _require_function(name: str, function: Function) -> None:

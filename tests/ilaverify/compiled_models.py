@@ -42,6 +42,8 @@ RESTS_ON = (
     "joint-flexasr-linear-flexasr-linear",
     "joint-hlscnn-conv2d-hlscnn-conv2d-8bit",
     "pads-of-a-convolution-as-a-pad-with-zeros",
+    "scales-of-a-convolution",
+    "scales-of-a-dense-layer",
     "transposed-twice",
 )
 BOUNDS = tuple(

@@ -256,28 +256,25 @@ class Joint:
     def misplaced(
         self,
         parameters: Mapping[str, int],
-        laid: Mapping[str, tuple[tuple[int, ...], int]],
+        laid: Mapping[str, tuple[int, ...]],
         conversions: Mapping[str, ConversionClaim] | None = None,
     ) -> str:
         """Why what the host puts into tensors of a program at these sizes is not what is said; empty where it is.
 
-        ``laid`` has extents, of which several axes may be one, and the exponents of numbers; other tensors are operands
-        as the graph has them, or constants.  ``conversions`` are those that write tensors, or read the result.
+        ``laid`` has extents, of which several axes may be one; other tensors are operands as the graph has them, or
+        constants.  ``conversions`` are those that write tensors, or read the result.
         """
         from .words import CONVERSIONS, NUMBER
 
         codes = {form for before, after, _ in CONVERSIONS.values() for form in (before, after)} - {NUMBER}
         sizes = self.sizes(parameters)
-        exponents = {self._partner(name): valued(index(value), sizes) for name, value in self.exponents.items()}
         for name in self.tensors.keys() - laid.keys():
             if self.tensors[name].operator not in ("input", "fill"):
                 return f"{name} must hold {self.tensors[name]}, which no program of the host makes"
-        for name, (extents, exponent) in laid.items():
+        for name, extents in laid.items():
             expected = shape_at(self.tensors[name], sizes) if name in self.tensors else extents
             if not is_view(extents, expected):
                 return f"{name} must be a tensor {expected}, not {extents}"
-            if exponents.get(self._partner(name), exponent) != exponent:
-                return f"{name} must have codes of the bias {exponents[self._partner(name)]}, not {exponent}"
             claim = None if conversions is None else conversions.get(name)
             if claim is None:
                 continue
@@ -289,6 +286,19 @@ class Joint:
             if (form in codes) != (claim.function in CONVERSIONS):
                 return f"{name} must hold words of the form {form}, which {claim.name} does not make or read"
         return ""
+
+    def scales(self, parameters: Mapping[str, int], exponents: Mapping[str, int]) -> dict[str, int]:
+        """By tensor of a program at these sizes the n for which the host puts numbers times 2^-n there, or reads such.
+
+        ``exponents`` are those of the host's conversions.  Raises Unread where nothing is known of words' unit.
+        """
+        sizes, found = self.sizes(parameters), dict[str, int]()
+        for name, exponent in exponents.items():
+            own = self.steps[-1].run.units.host_exponent(self._partner(name))
+            if own is None:
+                raise Unread(f"{name} must hold words of a known unit, so that its scale is known")
+            found[name] = exponent - own.value(sizes)
+        return found
 
     def exchanged(self, held: Mapping[str, int | None]) -> str:
         """Why tensors do not hold the operands, or zeros, that are said; empty where they do.

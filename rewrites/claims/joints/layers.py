@@ -32,7 +32,7 @@ from ir_semantics.tensors.evaluate import evaluate, shape_at
 from ir_semantics.tensors.index import Index, IndexLike, Names, size
 from ir_semantics.tensors.numbers import apart
 from ir_semantics.tensors.operators import concat, slice_
-from ir_semantics.tensors.terms import Tensor, input_, make
+from ir_semantics.tensors.terms import Tensor, input_, make, operands_of
 from smt_encodings.claims import Equality
 
 from .expansion import ITERATION, expanded
@@ -85,14 +85,17 @@ class LayerRule(TensorRule):
 class Change:
     """How rows of states [t, ...] differ between both sides of a rule on layers; ``rows`` changes each row for itself.
 
+    Inputs in ``positive`` hold positive numbers only.
+
     Where ``cut`` has an axis and a place, the right side's rows are compared in two parts, those before the place and
     the others, each of which has simpler elements.
     """
 
-    rows: Callable[[Tensor], Tensor]
+    rows: Callable[[Tensor], Tensor] = _itself
     equality: Equality = Equality.BIT_EXACT
     domain: Condition = TRUE
     cut: tuple[int, Index] | None = None
+    positive: frozenset[str] = frozenset()
 
 
 def by_induction(
@@ -120,6 +123,7 @@ def by_induction(
         right if change.cut is None else _in_parts(right, change.cut[0] + 1, change.cut[1]),
         both(whole.premise, part.premise, change.domain),
         change.equality,
+        positive=change.positive,
         layers=(
             make(operator.name, of[0], whole.term.shape, _unread, **named),
             make(operator.name, of[1], part.term.shape, _unread, **named),
@@ -144,9 +148,10 @@ def difference(rule: LayerRule) -> str:
     draw = random.Random(0)
     whole, part = rule.layers
     changed = rule.changed(input_("states", *whole.shape))
-    inputs = [x for x in whole.operands if x.operator == "input"]
+    inputs = {str(dict(x.attributes)["name"]): x for x in operands_of(whole, part) if x.operator == "input"}
     for sizes in sizes_drawn(rule.sizes, rule.premise, 4, 3, draw):
-        data = {str(dict(x.attributes)["name"]): _drawn(shape_at(x, sizes), draw) for x in inputs}
+        data = {name: _drawn(shape_at(x, sizes), draw) for name, x in inputs.items()}
+        data |= {name: abs(data[name]) + 1 for name in rule.positive}
         states = _evaluated(whole, sizes, data)
         left, right = evaluate(changed, sizes, {"states": states}), _evaluated(part, sizes, data)
         if left.shape != right.shape or any(starmap(apart, zip(left.flat, right.flat, strict=True))):

@@ -7,7 +7,10 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache
 
+from accel_models import fixed_point
 from accel_models.flexasr.floats import EXPONENT_AT_0, adpfloat_to_float, float_to_adpfloat
+from accel_models.hlscnn.options import BY_WEIGHT_BITS
+from accel_models.hlscnn.quantise import activation_format, weight_format
 from ila_lang import Expr, Function, bv, const, ite, substitute
 from ila_lang.language.expr import private_var
 from ila_lang.mapping import Lemma
@@ -37,6 +40,14 @@ CONVERSIONS: Mapping[Function, tuple[str, str, int]] = {
 }
 """Functions of a word and an exponent that make a code of a number, or a number of a code: forms before and after, and
 the exponent with which codes stand for what they are.  Over the real numbers they change nothing."""
+EXPONENTS: Mapping[str, int] = {
+    "code": EXPONENT_AT_0,
+    INTEGER: fixed_point.EXPONENT_AT_0,
+    "word": fixed_point.EXPONENT_AT_0 - activation_format().fraction,
+    "byte weight": fixed_point.EXPONENT_AT_0 - weight_format(BY_WEIGHT_BITS[8]).fraction,
+    "weight": fixed_point.EXPONENT_AT_0 - weight_format(BY_WEIGHT_BITS[16]).fraction,
+}
+"""By form, the exponent with which the host makes words that stand for numbers as they are; a code's bias is added."""
 ZERO = Number(Fraction(0))
 MOST_PARTS = 5_000
 MARK = "!"
@@ -104,10 +115,14 @@ class Data:
 
 @dataclass
 class Units:
-    """Form and exponent of each place, and the places that are copies: one state for all instructions of a joint."""
+    """Form and exponent of each place, and the places that are copies: one state for all instructions of a joint.
+
+    Integers that were ``shifted`` right have a form of their own, and by how many bits.
+    """
 
     known: dict[object, tuple[str, Index | None]] = field(default_factory=dict)
     copies: dict[str, object] = field(default_factory=dict)
+    shifted: dict[str, Index] = field(default_factory=dict)
 
     def place(self, memory: str) -> object:
         """The place that says in which form a memory's words are."""
@@ -119,7 +134,19 @@ class Units:
 
     def copy(self) -> Units:
         """One that changes apart."""
-        return Units(dict(self.known), dict(self.copies))
+        return Units(dict(self.known), dict(self.copies), self.shifted)
+
+    def host_exponent(self, memory: str) -> Index | None:
+        """The exponent with which the host converts numbers to and from a memory's words if it does not scale them.
+
+        None where nothing is known of the form.
+        """
+        form, exponent = self.of(self.place(memory))
+        shift = self.shifted.get(form)
+        unit = EXPONENTS.get(INTEGER if shift is not None else form)
+        if unit is None or exponent is None:
+            return None
+        return exponent + unit + (0 if shift is None else shift)
 
 
 class Words(Indices):
@@ -286,6 +313,7 @@ class Words(Indices):
                     raise Unread(f"{function.name} must shift all results by the same number of bits, not by {other}")
             if others:  # of another unit, so that it cannot be added to others
                 r = replace(r, gives=f"result of {function.name} by {self.exact(others[-1])}")
+                self.units.shifted[r.gives] = self.exact(others[-1])
             self.uses[function, others] = None
         elif function in CONVERSIONS:
             return self.converted(function, of)

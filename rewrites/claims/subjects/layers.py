@@ -31,10 +31,10 @@ class LayerSubject(TensorSubject):
 
     def place(self) -> tuple[str, int]:
         """Where the rule's name is put together."""
-        from rewrites.claims.joints import sequences, zeros
+        from rewrites.claims.joints import scaled, sequences, zeros
 
         name, *_ = self.rule.name.rpartition(f"{self.layered.layers[1].operator} layers")
-        return place_of([sequences, zeros], name)
+        return place_of([scaled, sequences, zeros], name)
 
     def provers(self, method: str) -> tuple[Callable[..., Any], ...]:
         """Those of a rule, and what makes one of a layer."""

@@ -23,7 +23,7 @@ from ir_semantics.graph.types import Array
 from rewrites.claims.joints.instruction import Unread
 from rewrites.claims.joints.layers import LayerRule
 from rewrites.mappings.claim import MappingClaim
-from rewrites.mappings.conversions import SOURCE, TARGET, Box, ConversionClaim, axis_sizes
+from rewrites.mappings.conversions import EXPONENT, SOURCE, TARGET, Box, ConversionClaim, axis_sizes
 from rewrites.mappings.sequence import HostTensor, ProgramSequence, SequenceError, Step
 from rewrites.rules.tensor.boxes import block_boxes
 
@@ -170,16 +170,19 @@ class FloatImplementation(Implementation):
         """The steps of calls, in their order."""
         return [step for step in self.sequence.steps if step.claim not in self.conversions]
 
-    def laid_out(self, number: int) -> Mapping[str, tuple[tuple[int, ...], int]]:
+    def laid_out(self, number: int) -> Mapping[str, tuple[int, ...]]:
         """As of :class:`Implementation`."""
-        if not self.conversions:
-            return {}
+        return {own: self.sequence.tensors[codes].shape for own, codes in self._codes_of(number).items()}
+
+    def exponents_of(self, number: int) -> Mapping[str, int]:
+        """As of :class:`Implementation`."""
+        formats = {own: self._formats(codes) for own, codes in self._codes_of(number).items()}
+        return {own: each[EXPONENT] for own, each in formats.items() if EXPONENT in each}
+
+    def _codes_of(self, number: int) -> dict[str, str]:
+        """By host tensor of a call that has codes of an operand, or of the result, the sequence's tensor."""
         bound = self._call_steps[number].tensors
-        names = {self._host_tensor(name): name for name in (*self.operands, RESULT)}
-        return {
-            own: (self.sequence.tensors[bound[own]].shape, self._code_bias(name, self._formats(bound[own])))
-            for own, name in names.items()
-        }
+        return {own: bound[own] for own in map(self._host_tensor, (*self.operands, RESULT)) if self.conversions}
 
     def held_by(self, number: int) -> Mapping[str, str | None]:
         """As of :class:`Implementation`: what the steps read, whatever names say."""
@@ -200,10 +203,6 @@ class FloatImplementation(Implementation):
                 if found.setdefault(own, step.claim) is not step.claim:
                     raise SequenceError(f"{codes} of {self.node.operator} must be of one conversion")
         return found
-
-    def _code_bias(self, name: str, formats: Mapping[str, int]) -> int:
-        """The exponent of codes of these formats, if they were not scaled; 0 where they have none."""
-        return 0
 
     def _formats(self, codes: str) -> dict[str, int]:
         """The formats of a tensor of codes: those with which steps convert it, which are one."""

@@ -7,12 +7,12 @@ program.  All that the rule says of extents, and all its hypotheses, are looked 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 from ir_semantics.graph.build import expansion
-from ir_semantics.graph.ir import attributes_of
+from ir_semantics.graph.ir import Attributes, attributes_of
 from ir_semantics.graph.types import TensorType
 from ir_semantics.tensors.conditions import All, both, holds, variables_of
 from ir_semantics.tensors.evaluate import shape_at
@@ -20,8 +20,11 @@ from ir_semantics.tensors.index import Index
 from ir_semantics.tensors.terms import form_of, well_formed
 from rewrites.claims.joints.expansion import FAULTS, Expanded, expanded, same, structure_of
 from rewrites.claims.joints.instruction import Unread
+from rewrites.claims.joints.joint import Joint
 from rewrites.claims.joints.layers import LayerRule
+from rewrites.claims.joints.scaled import SCALED
 from rewrites.rules.tensor.boxes import BoxRule
+from rewrites.rules.tensor.scales import ScaleRule, Scaling
 
 from .interface import RESULT, Call, Implementation, Part
 from .operators import AcceleratorOperator, operator_of
@@ -54,6 +57,7 @@ def joints_of(implementation: Implementation) -> dict[str, str]:
         problem = problem or joint.covers(types, attributes, call.sizes)
         laid, by = implementation.laid_out(number), implementation.conversions_of(number)
         problem = problem or joint.joint.misplaced(call.sizes, laid, by)
+        problem = problem or _unscaled(implementation, number, joint.joint)
         if held is not None:
             index = implementation.operands.index
             places = {own: None if name is None else index(name) for own, name in held.items()}
@@ -61,6 +65,58 @@ def joints_of(implementation: Implementation) -> dict[str, str]:
         problems[joint.name] = problems.get(joint.name, "") or problem
         problems |= dict.fromkeys(operator.rests(call.mapping), "")
     return problems
+
+
+def _unscaled(implementation: Implementation, number: int, joint: Joint) -> str:
+    """Why scales of a call's operands and result do not cancel out; empty where they do.
+
+    They are those with which the host's programs convert numbers to what the joint says that words stand for.
+    """
+    node, call = implementation.node, implementation.calls[number]
+    held, output = implementation.held_by(number) or {}, call.mapping.mapping.output[0]
+    try:
+        scales = joint.scales(call.sizes, implementation.exponents_of(number))
+        of = {RESULT if own == output else str(held[own]): scale for own, scale in scales.items()}
+        scaling = implementation.scaling
+        if scaling is None:
+            return "" if not any(of.values()) else f"nothing of {node.operator} must be scaled, not {_powers(of)}"
+        exponents = scaling.exponents
+        free = dict.fromkeys((n for exponent in exponents.values() for n in exponent.variables), 0)
+        at = free | _solved((exponent, of[name]) for name, exponent in exponents.items() if name in of)
+        if any(exponents[name].value(at) != scale for name, scale in of.items()):
+            return f"{node.operator} must be scaled so: {_powers(exponents)}; not so: {_powers(of)}"
+        _require_scales(scaling, implementation)
+    except FAULTS as error:
+        return str(error)
+    return ""
+
+
+def _require_scales(scaling: Scaling, implementation: Implementation) -> None:
+    """That the rule of a scaling, if it has one, is about the node and these exponents."""
+    rule, operator, types = scaling.rule, operator_of(implementation), implementation.types
+    if rule is None or scaling in SCALED.values():
+        return
+    names = [*implementation.operands, RESULT]
+    if not isinstance(rule, ScaleRule) or rule.exponents != scaling.exponents or [*rule.exponents] != names:
+        raise NoInstance(f"{rule.name} must be a rule of scales of {', '.join(names)}, by {_powers(scaling.exponents)}")
+    own, graph = dict(implementation.node.attributes), _meant(operator, rule)
+    extents = [d for operand in rule.operands for d in operand.shape]
+    equations = [*zip(extents, (d for of in types for d in of.shape), strict=True)]
+    for name, value in rule.attributes.items():
+        if isinstance(value, Index) and isinstance(number := own.get(name), int):
+            equations.append((value, number))
+    sizes = _solved(equations)
+    what = f"{operator.name} is none of {rule.name}"
+    for value, number in equations:
+        if (expected := value.value(sizes)) != number:
+            raise NoInstance(f"{what}: {value} must be {expected}, not {number}")
+    if not holds(both(rule.premise, graph.premise), sizes):
+        raise NoInstance(f"{what}: {rule.premise} must hold")
+    _require_graph(operator, graph, types, own, sizes)
+
+
+def _powers(exponents: Mapping[str, Index | int]) -> str:
+    return ", ".join(f"{name} by 2^({exponent})" for name, exponent in exponents.items())
 
 
 def boxes_of(implementation: Implementation, call: Call) -> dict[str, Part]:
@@ -169,13 +225,24 @@ class _Instance:
         extents = [d for operand in rule.operands for d in operand.shape]
         given = _solved(zip(extents, (d for shape in self.given for d in shape), strict=True))
         for types, at in ((self.types, sizes), (self._types_given(), {**sizes, **given})):
-            own = structure_of(expansion(self.operator.name, tuple(types), attributes_of(self.attributes)))
-            if not same(graph.structure, own, at):
-                shown = ", ".join(map(str, types))
-                raise NoInstance(f"what {self.operator.name} stands for at {shown} is not what was read for all sizes")
+            _require_graph(self.operator, graph, types, self.attributes, at)
 
     def _types_given(self) -> list[TensorType]:
         return [t.with_shape(shape) for t, shape in zip(self.types, self.given, strict=True)]
+
+
+def _require_graph(
+    operator: AcceleratorOperator,
+    graph: Expanded,
+    types: Sequence[TensorType],
+    attributes: Attributes,
+    sizes: Mapping[str, int],
+) -> None:
+    """That what an operator stands for at these types is the graph that was read for all sizes."""
+    own = structure_of(expansion(operator.name, tuple(types), attributes_of(attributes)))
+    if not same(graph.structure, own, sizes):
+        shown = ", ".join(map(str, types))
+        raise NoInstance(f"what {operator.name} stands for at {shown} is not what was read for all sizes")
 
 
 def _solved(equations: Any) -> dict[str, int]:
@@ -197,7 +264,7 @@ def _solved(equations: Any) -> dict[str, int]:
 
 
 @lru_cache(maxsize=1024)
-def _meant(operator: AcceleratorOperator, rule: BoxRule) -> Expanded:
+def _meant(operator: AcceleratorOperator, rule: BoxRule | ScaleRule) -> Expanded:
     """The graph that an operator stands for, which a rule must be about, as it says."""
     try:
         graph = expanded(operator, rule.operands, rule.attributes)
@@ -206,7 +273,7 @@ def _meant(operator: AcceleratorOperator, rule: BoxRule) -> Expanded:
     if form_of(graph.term) != form_of(rule.whole):
         raise NoInstance(f"{rule.name} is no rule of {operator.name}, which stands for something else")
     if [*map(form_of, (rule.left, rule.right))] != [*map(form_of, rule.sides)]:
-        raise NoInstance(f"{rule.name} must be the rule of its boxes")
+        raise NoInstance(f"{rule.name} must be the rule of its {'boxes' if isinstance(rule, BoxRule) else 'scales'}")
     return graph
 
 

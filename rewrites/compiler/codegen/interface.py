@@ -28,6 +28,7 @@ from rewrites.claims.names import slug
 from rewrites.mappings.claim import MappingClaim
 from rewrites.mappings.conversions import ConversionClaim
 from rewrites.mappings.programs import program_of
+from rewrites.rules.tensor.scales import Scaling
 
 from .programs import Columns, Devices, fragment_digest
 
@@ -242,6 +243,8 @@ class Implementation(ABC):
     """The mappings by which the host makes codes of operands, and the result of codes, where that is proved."""
     rounding_lemmas: ClassVar[Mapping[str, str]] = {}
     """By operand the lemma that the host rounds it to the nearest code; what rounding others may change is declared."""
+    scalings: ClassVar[tuple[Scaling, ...]] = ()
+    """How scales of operands and the result depend on each other, by attributes; without one nothing is scaled."""
 
     def __init__(self, node: Node, types: Sequence[TensorType], quantisation: Quantisation, options: Options) -> None:
         self.node, self.types, self.options = node, tuple(types), options
@@ -274,10 +277,14 @@ class Implementation(ABC):
         """The mappings of all programs of the host, as often as there are programs."""
         return ()
 
-    def laid_out(self, number: int) -> Mapping[str, tuple[tuple[int, ...], int]]:
-        """What the host's proved programs put into host tensors of a call: extents, and the exponent of the numbers.
+    def laid_out(self, number: int) -> Mapping[str, tuple[int, ...]]:
+        """The extents of what the host's proved programs put into host tensors of a call; several axes may be one."""
+        return {}
 
-        Several axes may be one.
+    def exponents_of(self, number: int) -> Mapping[str, int]:
+        """By host tensor of a call the exponent with which the host's programs convert its numbers, if they have one.
+
+        It says which code stands for 1 (:mod:`accel_models.fixed_point`, :mod:`accel_models.flexasr.floats`).
         """
         return {}
 
@@ -295,8 +302,16 @@ class Implementation(ABC):
 
     @property
     def rules(self) -> tuple[TensorRule, ...]:
-        """The rules by which the node is computed in parts, each once."""
-        return tuple(dict.fromkeys(rule for call in self.calls for rule in call.rules))
+        """The rules by which the node is computed in parts, and by which its scales cancel out, each once."""
+        scaling = self.scaling
+        of_scales = () if scaling is None or scaling.rule is None else (scaling.rule,)
+        return tuple(dict.fromkeys((*(rule for call in self.calls for rule in call.rules), *of_scales)))
+
+    @property
+    def scaling(self) -> Scaling | None:
+        """That of ``scalings`` for the node's attributes."""
+        own = dict(self.node.attributes)
+        return next((s for s in self.scalings if s.fits(own)), None)
 
     def bind(self, constants: Mapping[int, Array]) -> None:
         """Gives constant operands, by position: they are quantised now, and sent by every run.

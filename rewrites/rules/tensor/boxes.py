@@ -180,13 +180,14 @@ def _layer_in_boxes(name: str, of: Callable[..., Tensor], count: int, attributes
     return in_boxes(name, of, LAYER[:count], boxes, BEHIND[:count], **more)
 
 
-def _layer(term: Scalar) -> Callable[..., Tensor]:
+def layer(term: Scalar) -> Callable[..., Tensor]:
+    """A function of a dense layer, of x, w and b."""
     return lambda x, w, b: map_(term, x=dense(x, w, b))
 
 
 PRODUCT_IN_BOXES = _layer_in_boxes("a box of a product of matrices", product, 2, {})
 DENSE_IN_BOXES = {
-    activation: _layer_in_boxes(f"a box of {name}", _layer(term), 3, {"activation": activation})
+    activation: _layer_in_boxes(f"a box of {name}", layer(term), 3, {"activation": activation})
     for activation, (name, term) in ACTIVATIONS.items()
 }
 """By activation."""

@@ -18,6 +18,7 @@ from . import (
     normalisation,
     pooling,
     products,
+    scales,
     splitting,
     windows,
 )
@@ -35,6 +36,7 @@ MODULES = (
     normalisation,
     splitting,
     boxes,
+    scales,
 )
 """The modules that define rules."""
 

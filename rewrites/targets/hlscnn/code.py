@@ -46,6 +46,7 @@ from rewrites.mappings.conversions import ConversionClaim
 from rewrites.mappings.hlscnn.claims import CONVOLUTIONS, PACK, READ, ROUND
 from rewrites.mappings.programs import program_of
 from rewrites.rules.tensor.boxes import CONVOLUTION_IN_BOXES, convolution_boxes
+from rewrites.rules.tensor.scales import SCALED_CONVOLUTION, Scaling
 
 from .tiling import Shape, Tiling, tile
 
@@ -65,6 +66,7 @@ class Convolution(FloatImplementation):
     operands: ClassVar[tuple[str, ...]] = ("x", "w")
     conversions: ClassVar[tuple[ConversionClaim, ...]] = (ROUND, PACK, READ)
     rounding_lemmas: ClassVar[Mapping[str, str]] = {"x": "float32 to 16 bits"}
+    scalings: ClassVar[tuple[Scaling, ...]] = (SCALED_CONVOLUTION,)
 
     @staticmethod
     def split(node: Node, types: Sequence[TensorType], weight_bits: int | None = None) -> tuple[Shape, Tiling]:

@@ -44,6 +44,7 @@ from rewrites.mappings.conversions import ConversionClaim
 from rewrites.mappings.vta.claims import GEMMS, READ, ROUND, ROUND_BIAS
 from rewrites.mappings.vta.gemm import ROOM
 from rewrites.rules.tensor.boxes import DENSE_IN_BOXES, PRODUCT_IN_BOXES, dense_boxes
+from rewrites.rules.tensor.scales import SCALED_DENSE, SCALED_PRODUCT, Scaling
 
 LANES = 16
 LARGEST = 127
@@ -77,6 +78,7 @@ class Dense(FloatImplementation):
     operands: ClassVar[tuple[str, ...]] = ("x", "w")
     conversions: ClassVar[tuple[ConversionClaim, ...]] = (ROUND, READ)
     rounding_lemmas: ClassVar[Mapping[str, str]] = dict.fromkeys("xw", "float32 to 8 bits, symmetric")
+    scalings: ClassVar[tuple[Scaling, ...]] = (SCALED_PRODUCT,)
     summed: ClassVar[str] = "products"
     """The range of what is shifted."""
 
@@ -237,6 +239,7 @@ class Linear(Dense):
 
     operands: ClassVar[tuple[str, ...]] = ("x", "w", "b")
     conversions: ClassVar[tuple[ConversionClaim, ...]] = (ROUND, ROUND_BIAS, READ)
+    scalings: ClassVar[tuple[Scaling, ...]] = tuple(SCALED_DENSE[activation] for activation in GEMMS)
     summed: ClassVar[str] = "sum"
 
     @property

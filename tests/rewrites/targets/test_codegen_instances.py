@@ -18,6 +18,7 @@ from rewrites.compiler.codegen.instances import NoInstance, boxes_of
 from rewrites.compiler.codegen.interface import Part
 from rewrites.mappings.hlscnn.claims import PACK, READ, ROUND
 from rewrites.rules.tensor.boxes import CONVOLUTION_IN_BOXES, DENSE_IN_BOXES, PRODUCT_IN_BOXES, product
+from rewrites.rules.tensor.scales import SCALED_DENSE, SCALED_PRODUCT, ScaleRule, U
 from rewrites.rules.tensor.words import relu
 from rewrites.targets.flexasr.code import recurrent as flexasr_recurrent
 from tests.rewrites.targets.nodes import DEVICES, Case, case, normal
@@ -179,7 +180,8 @@ def test_formats_are_those_of_the_steps_that_run(build: Callable[[], Case], monk
             c.implementation()
     if "bias_x" in c.quantisation:  # a class that says otherwise, too, is not believed
         monkeypatch.setattr(own, "_format_sizes", coarser(own._format_sizes))
-        assert "host_x must have codes of the bias 2, not 3" in joints_of(c.implementation(bias_x=2)).values()
+        (problem,) = joints_of(c.implementation(bias_x=2)).values()
+        assert f"{c.node.operator} must be scaled so: x by 2^(u)" in problem
 
 
 FORMATS = {"shift": (vta, 1), "nearest": (vta, -1), "bias_w": (flexasr, 1), "bias_gamma": (norm, 1)}
@@ -310,3 +312,67 @@ def test_calls_are_of_mappings_that_the_options_select() -> None:
     assert str(raised.value) == (
         "its calls must be of the mappings that the options select (hlscnn_conv2d_8bit), not of hlscnn_conv2d"
     )
+
+
+def elsewhere(*names: str) -> Callable[[Any], Any]:
+    """A class's formats, with scales of these tensors that are one more."""
+
+    def of(own: Any) -> Any:
+        def form(self: Any, name: str) -> Any:
+            first, second = own(self, name)
+            more = name in names
+            # VTA's formats begin with the scale, the others end with it
+            return (first + more, second) if self.node.operator.startswith("vta") else (first, second + more)
+
+        return form
+
+    return of
+
+
+SCALES: dict[str, tuple[Callable[[], Case], tuple[str, ...], bool]] = {
+    "a bias as it is": (flexasr, ("b",), False),
+    "a result that is not scaled back": (flexasr, ("y",), False),
+    "all of a sum": (flexasr, ("x", "b", "y"), True),
+    "a product": (vta, ("x",), False),
+    "an image": (image, ("x",), False),
+    "an image and its result": (image, ("x", "y"), True),
+    "inputs of a layer without weights": (recurrent, ("x",), False),
+    "states": (recurrent, ("y",), False),
+    "offsets without factors": (norm, ("beta",), False),
+    "what is normalised": (norm, ("x",), True),
+}
+"""Tensors that are multiplied by half of what they are otherwise, and whether that cancels out."""
+
+
+@pytest.mark.parametrize("name", SCALES)
+def test_scales_must_cancel_out(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a class says of its scales: they are those with which the host's programs convert."""
+    build, tensors, cancel = SCALES[name]
+    c = build()
+    own = type(c.implementation())
+    monkeypatch.setattr(own, "_format", elsewhere(*tensors)(own._format))
+    problems = set(joints_of(c.implementation()).values()) - {""}
+    assert len(problems) == (not cancel)
+    for problem in problems:
+        assert problem.startswith(f"{c.node.operator} must be scaled so: "), problem
+
+
+def test_a_rule_of_scales_must_be_about_the_operator_and_its_exponents(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = flexasr().implementation()
+    right = SCALED_DENSE["relu"]
+    assert isinstance(right.rule, ScaleRule) and set(joints_of(made).values()) == {""}
+    forged = replace(right.rule, exponents={**right.exponents, "b": U})
+    for other, told in (
+        (SCALED_DENSE["none"], "is not what was read for all sizes"),
+        (SCALED_PRODUCT, "it must be said of flexasr.linear how b is scaled"),
+        (replace(right, rule=SCALED_PRODUCT.rule), "must be a rule of scales of x, w, b, y"),
+        (replace(right, exponents=forged.exponents, rule=forged), "must be the rule of its scales"),
+        (replace(right, rule=DENSE_IN_BOXES["relu"]), "must be a rule of scales"),
+        (
+            replace(right, rule=replace(right.rule, right=right.rule.left, positive=frozenset())),
+            "must be the rule of its",
+        ),
+        (None, ""),
+    ):
+        monkeypatch.setattr(type(made), "scaling", other)
+        assert told in next(iter(joints_of(made).values())), other

@@ -241,16 +241,21 @@ PARTS: dict[str, tuple[Callable[[pytest.MonkeyPatch], Case], Callable[[Case], Re
         small_linear,
         by_flexasr_linear,
         6,
-        ("a-box-of-relu-of-a-dense-layer",),
+        ("a-box-of-relu-of-a-dense-layer", "scales-of-relu-of-a-dense-layer"),
     ),
     "convolution": (
         small_convolution,
         by_hlscnn,
         12,
-        ("a-box-of-a-convolution",),
+        ("a-box-of-a-convolution", "scales-of-a-convolution"),
     ),
-    "dense": (small_dense, by_integers, 4, ("a-box-of-a-product-of-matrices",)),
-    "dense with bias and relu": (small_biased, by_integers, 4, ("a-box-of-relu-of-a-dense-layer",)),
+    "dense": (small_dense, by_integers, 4, ("a-box-of-a-product-of-matrices", "scales-of-a-product-of-matrices")),
+    "dense with bias and relu": (
+        small_biased,
+        by_integers,
+        4,
+        ("a-box-of-relu-of-a-dense-layer", "scales-of-relu-of-a-dense-layer"),
+    ),
 }
 
 
@@ -417,7 +422,8 @@ def test_rules_of_parts_are_claims_of_the_registry() -> None:
     """Every name that a call may carry is one that can be proved and kept."""
     known = all_entries()
     rules = {rule for operator in OPERATORS.values() for rule in operator.splits}
-    assert len(rules) == 9 and {known[slug(rule.name)].expected for rule in rules} == {Status.PROVED}
+    rules |= {s.rule for o in OPERATORS.values() if o.code is not None for s in o.code.scalings if s.rule is not None}
+    assert len(rules) == 18 and {known[slug(rule.name)].expected for rule in rules} == {Status.PROVED}
     assert {known[n].kind for n in MAPPINGS} == {"mapping"}
     assert all(claim.mapping.name == name for name, (claim, _) in MAPPINGS.items())
 
@@ -458,17 +464,18 @@ def test_a_program_whose_operands_lie_otherwise_is_none_of_the_operator(monkeypa
     joint = operator_of(right).stated(right.calls[0].mapping)
     assert joint is not None
     laid = dict(right.laid_out(0))
-    assert laid["host_x"] == ((3, 32), c.quantisation["bias_x"]) and laid["host_b"] == ((128, 1), 2)
+    assert laid["host_x"] == (3, 32) and laid["host_b"] == (128, 1)
     other = {"host_x": (32, 3), "host_w": (32, 128), "host_b": (64, 1)}
     sizes = right.calls[0].sizes
-    for name, (extents, exponent) in laid.items():
-        if name != "host_y":
-            assert "must be a tensor" in joint.misplaced(sizes, {**laid, name: (other[name], exponent)})
-        assert "must have codes of the bias" in joint.misplaced(sizes, {**laid, name: (extents, exponent + 1)})
+    for name, extents in other.items():
+        assert "must be a tensor" in joint.misplaced(sizes, {**laid, name: extents})
     own = flexasr_linear.Linear._format
     monkeypatch.setattr(flexasr_linear.Linear, "_format", lambda of, name: own(of, "w" if name == "b" else name))
     (problem,) = joints_of(c.implementation(bias_b=2, bias_w=5)).values()
-    assert problem == "host_b must have codes of the bias 2, not 5"
+    assert problem == (
+        "flexasr.linear must be scaled so: x by 2^(u), w by 2^(v), b by 2^(u + v), y by 2^(u + v); "
+        "not so: x by 2^(0), w by 2^(0), b by 2^(3), y by 2^(0)"
+    )
 
 
 @pytest.mark.parametrize("build", [convolution, dense])
@@ -477,8 +484,8 @@ def test_matrices_of_codes_are_views_of_what_the_joint_says(build: Callable[[], 
     joint, sizes, laid = operator_of(made).stated(made.calls[0].mapping), made.calls[0].sizes, dict(made.laid_out(0))
     assert joint is not None and joint.misplaced(sizes, laid) == "" and {"host_x", "host_w"} <= laid.keys()
     for name in ("host_x", "host_w"):
-        extents, exponent = laid[name]
+        extents = laid[name]
         first, *rest = extents
         for other in (extents[::-1], (first + 1, *rest), (*rest, first), (first, *rest, 2)):
             if other != extents:
-                assert f"{name} must be a tensor" in joint.misplaced(sizes, {**laid, name: (other, exponent)}), other
+                assert f"{name} must be a tensor" in joint.misplaced(sizes, {**laid, name: other}), other

@@ -38,10 +38,6 @@ class AdaptiveFloats(FloatImplementation):
         bias, scale = self._format(name)
         return EXPONENT_AT_0 + bias + scale
 
-    def _code_bias(self, name: str, formats: Mapping[str, int]) -> int:
-        """The AdaptivFloat bias of the codes that the host rounds to, or reads, where they are not scaled."""
-        return formats["exponent"] - self._format(name)[1] - EXPONENT_AT_0
-
     def _quantised_sizes(self, call: Call) -> Mapping[str, int]:
         return {name: self.quantisation[name] for name in call.sizes if name.startswith("bias_")}
 

@@ -25,6 +25,7 @@ from rewrites.compiler.codegen.interface import Bounds, Call, CannotOffload, Exe
 from rewrites.compiler.codegen.parts import equal_parts, fits, most_that_fit, require_elements
 from rewrites.mappings.flexasr.claims import LINEAR
 from rewrites.rules.tensor.boxes import DENSE_IN_BOXES, dense_boxes
+from rewrites.rules.tensor.scales import SCALED_DENSE, Scaling
 
 from .adaptive import AdaptiveFloats, adaptive_bias, adaptive_scale, count_beyond
 
@@ -40,6 +41,7 @@ class Linear(AdaptiveFloats):
     """
 
     operands: ClassVar[tuple[str, ...]] = ("x", "w", "b")
+    scalings: ClassVar[tuple[Scaling, ...]] = tuple(SCALED_DENSE.values())
 
     @staticmethod
     def split(node: Node, types: Sequence[TensorType]) -> list[tuple[tuple[int, int], tuple[int, int]]]:

@@ -24,6 +24,7 @@ from ir_semantics import reference
 from ir_semantics.graph import Node, TensorType
 from rewrites.bounds.derivations.calculus import Bound
 from rewrites.bounds.elementwise import FLOAT_ERROR
+from rewrites.claims.joints.scaled import SCALED
 from rewrites.claims.joints.zeros import ZEROS
 from rewrites.claims.theorems import applied
 from rewrites.compiler.codegen.bounding import bounds_of, condition_text, operand_error, row_sum
@@ -34,6 +35,7 @@ from rewrites.compiler.codegen.parts import require_elements
 from rewrites.mappings.claim import MappingClaim
 from rewrites.mappings.flexasr.claims import RECURRENT, RECURRENT_FROM
 from rewrites.mappings.flexasr.operations import GATES
+from rewrites.rules.tensor.scales import Scaling
 
 from .adaptive import AdaptiveFloats, adaptive_bias, adaptive_scale, count_beyond
 
@@ -54,6 +56,12 @@ class Recurrent(AdaptiveFloats):
 
     operands: ClassVar[tuple[str, ...]] = ("x", "w", "u", "b", "d")
     layers: ClassVar[Mapping[str, MappingClaim]] = RECURRENT
+    scalings: ClassVar[tuple[Scaling, ...]] = tuple(SCALED.values())
+
+    @property
+    def scaling(self) -> Scaling:
+        """That of the kind of layer."""
+        return SCALED[_kind(self.node)]
 
     @classmethod
     def split(cls, node: Node, types: Sequence[TensorType]) -> dict[str, int]:

@@ -18,6 +18,7 @@ from accel_models.flexasr.layout import LANES
 from accel_models.flexasr.quantise import largest
 from ila_lang.mapping import SizeError
 from ir_semantics.graph import Node, TensorType
+from ir_semantics.tensors.index import size
 from rewrites.bounds.kernel.constants import LEAST_RADICAND
 from rewrites.claims.theorems import applied
 from rewrites.compiler.codegen.bounding import bounds_of, operand_error
@@ -25,6 +26,7 @@ from rewrites.compiler.codegen.formats import check_scale, greatest, range_of, r
 from rewrites.compiler.codegen.interface import Bounds, Call, CannotOffload, Executed, Options, Ranges, Reals
 from rewrites.compiler.codegen.parts import require_elements
 from rewrites.mappings.flexasr.claims import LAYER_NORM
+from rewrites.rules.tensor.scales import Scaling, U, V
 
 from .adaptive import AdaptiveFloats, adaptive_bias, count_beyond
 
@@ -37,6 +39,9 @@ class LayerNorm(AdaptiveFloats):
     """
 
     operands: ClassVar[tuple[str, ...]] = ("x", "gamma", "beta")
+    scalings: ClassVar[tuple[Scaling, ...]] = (
+        Scaling({"x": U, "gamma": V, "beta": V, "y": V}, None, {"epsilon": size("epsilon")}),
+    )
 
     @staticmethod
     def split(node: Node, types: Sequence[TensorType]) -> dict[str, int]:
