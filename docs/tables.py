@@ -145,6 +145,7 @@ ABOUT: Mapping[str, str] = {
     "normalisation": "layer normalisation of rank 2 to 4, and as graphs write it",
     "splitting": "operators in parts",
     "boxes": "boxes of results, of boxes of operands",
+    "scales": "scales of operands that cancel out",
 }
 """What the modules of rules on tensors are about."""
 

@@ -250,7 +250,8 @@ def _certificates(offloaded: Offloaded, implementations: Iterable[Implementation
             bounds = [name for name in operator.bound_claims(call.mapping) if name in gate.admitted]
             joint = operator.joint(call.mapping)
             bounds += [] if joint is None else [joint.name]
-            for name in (call.mapping.name, *(slug(rule.name) for rule in call.rules), *bounds):
+            rules = [slug(rule.name) for rule in (*call.rules, *implementation.scaled_by)]
+            for name in (call.mapping.name, *rules, *bounds):
                 uses[name] = uses.get(name, 0) + 1
     for name in network_claims(implementations):
         if name in gate.admitted:

@@ -81,6 +81,8 @@ def _unscaled(implementation: Implementation, number: int, joint: Joint) -> str:
         if scaling is None:
             return "" if not any(of.values()) else f"nothing of {node.operator} must be scaled, not {_powers(of)}"
         exponents = scaling.exponents
+        if unknown := [name for name in of if name not in exponents]:
+            return f"it must be said of {node.operator} how {', '.join(unknown)} is scaled"
         free = dict.fromkeys((n for exponent in exponents.values() for n in exponent.variables), 0)
         at = free | _solved((exponent, of[name]) for name, exponent in exponents.items() if name in of)
         if any(exponents[name].value(at) != scale for name, scale in of.items()):

@@ -303,9 +303,13 @@ class Implementation(ABC):
     @property
     def rules(self) -> tuple[TensorRule, ...]:
         """The rules by which the node is computed in parts, and by which its scales cancel out, each once."""
+        return tuple(dict.fromkeys((*(rule for call in self.calls for rule in call.rules), *self.scaled_by)))
+
+    @property
+    def scaled_by(self) -> tuple[TensorRule, ...]:
+        """The rule by which scales of every call cancel out, if there is one."""
         scaling = self.scaling
-        of_scales = () if scaling is None or scaling.rule is None else (scaling.rule,)
-        return tuple(dict.fromkeys((*(rule for call in self.calls for rule in call.rules), *of_scales)))
+        return () if scaling is None or scaling.rule is None else (scaling.rule,)
 
     @property
     def scaling(self) -> Scaling | None:
