@@ -282,10 +282,7 @@ class Implementation(ABC):
         return {}
 
     def exponents_of(self, number: int) -> Mapping[str, int]:
-        """By host tensor of a call the exponent with which the host's programs convert its numbers, if they have one.
-
-        It says which code stands for 1 (:mod:`accel_models.fixed_point`, :mod:`accel_models.flexasr.floats`).
-        """
+        """By host tensor of a call the exponent with which the host's programs convert numbers, if they have one."""
         return {}
 
     def held_by(self, number: int) -> Mapping[str, str | None] | None:
