@@ -17,7 +17,7 @@ from smt_encodings.expressions.integers import IntegerEncoding, NotLinearizable,
 
 from .arithmetic.equalities import equality_steps
 from .arithmetic.ranges import apart_steps, quick, range_steps
-from .arithmetic.steps import Step
+from .arithmetic.steps import Step, require
 from .horn.invariants import Inferred
 from .horn.systems import Levels
 from .operators import Operators
@@ -127,10 +127,11 @@ class Proof:
         steps = None if is_linear(goal) else self._steps(hypotheses, goal)
         if steps is None:
             return False
-        for step, premises, conclusion in steps:
+        require(hypotheses, steps, [goal if goal.is_not() else steps[-1].goal])
+        for step, premises, conclusion, _ in steps:
             self.discharger.follows(group, f"{name}: {step}", premises, conclusion, meaning)
         if not goal.is_not():  # two numbers are different by the last step, or by what it is an instance of
-            self.discharger.follows(group, name, [steps[-1][2]], goal, meaning)
+            self.discharger.follows(group, name, [steps[-1].goal], goal, meaning)
         return True
 
     def _bounded_quotients(self, group: str, name: str, hypotheses: Sequence[FNode], goal: FNode) -> Sequence[FNode]:
@@ -146,10 +147,11 @@ class Proof:
             for bound in _products_of_sizes(hypotheses, self.sizes):
                 steps = range_steps(hypotheses, fact.arg(0), bound, self.sizes, quick, 1)
                 if steps is not None:
-                    for step, facts, claim in steps:
+                    require(hypotheses, steps, [steps[-1].goal])
+                    for step, facts, claim, _ in steps:
                         meaning = "a sum of products stays below a product of sizes"
                         self.discharger.follows(group, f"{name}, dividend {len(bounds)}: {step}", facts, claim, meaning)
-                    bounds.append(steps[-1][2])
+                    bounds.append(steps[-1].goal)
                     break
         return [*hypotheses, *bounds]
 

@@ -37,16 +37,16 @@ def equality_steps(hypotheses: Sequence[FNode], left: FNode, right: FNode, decid
         if pair is None:
             return None
         conclusion = smt.Equals(*pair)
-        steps.append((f"factor {len(steps)}", linear, conclusion))
+        steps.append(Step(f"factor {len(steps)}", linear, conclusion))
         conclusions.append(conclusion)
         one = _replaced(one, *pair)
     rest = smt.Equals(polynomial_term(difference), smt.Int(0))
     if difference:
         if not decide(linear, rest):
             return None
-        steps.append(("sum", linear, rest))
+        steps.append(Step("sum", linear, rest))
         conclusions.append(rest)
-    steps.append(("whole", conclusions, smt.Equals(left, right)))
+    steps.append(Step("whole", conclusions, smt.Equals(left, right)))
     return steps
 
 

@@ -49,7 +49,7 @@ def injectivity_steps(
     premises = [*(h for h in reach if is_linear(h)), *conclusions]
     if not decide(premises, goal):
         raise Unsupported("an address map is not shown to be injective: two iterations may write one cell")
-    return [*steps, ("counters", premises, goal)]
+    return [*steps, Step("counters", premises, goal)]
 
 
 def part_steps(
@@ -84,7 +84,7 @@ def _digits(
     while (peeled := _low_digit(high)) is not None:
         digit, modulus, above = peeled
         moved = digit.substitute(renamed)
-        peeling = _peel(known, digit, moved, modulus, len(layers))
+        peeling = _peel(known, (digit, moved, modulus), polynomial_term(above), renamed, len(layers))
         if peeling is None:
             break
         steps += peeling
@@ -96,7 +96,7 @@ def _digits(
     for digit, modulus in reversed(layers):
         form = smt.Plus(smt.Times(smt.Int(modulus), form), digit)
     form = smt.Plus(smt.Times(smt.Int(unit), form), polynomial_term(common))
-    steps.insert(0, ("the address, digit by digit", [], smt.Equals(address, form)))
+    steps.insert(0, Step("the address, digit by digit", [], smt.Equals(address, form), [{}, renamed]))
     for part in _parts(known, high, renamed, steps):
         term = polynomial_term(part)
         conclusion = smt.Equals(term, term.substitute(renamed))
@@ -108,13 +108,20 @@ def _digits(
             goal = smt.Equals(symbol, renamed[symbol])
             premises = [*_about(known, conclusion.get_free_variables()), conclusion]
             if decide(premises, goal):
-                steps.append((f"digit {symbol.symbol_name()}", premises, goal))
+                steps.append(Step(f"digit {symbol.symbol_name()}", premises, goal))
                 conclusions.append(goal)
     return steps, conclusions, parts
 
 
-def _peel(known: Sequence[FNode], digit: FNode, moved: FNode, modulus: int, layer: int) -> list[Step] | None:
-    """``m*high + digit`` determines ``digit`` and ``high``, for any integers ``high``."""
+def _peel(
+    known: Sequence[FNode],
+    digit_of: tuple[FNode, FNode, int],
+    above: FNode,
+    renamed: dict[FNode, FNode],
+    layer: int,
+) -> list[Step] | None:
+    """``m*high + digit`` determines ``digit`` and ``high``, for any integers ``high``; here these are ``above``."""
+    digit, moved, modulus = digit_of
     here, there = smt.Symbol(f"high{layer}", INT), smt.Symbol(f"high{layer}.other", INT)
     steps: list[Step] = []
     ranges = []
@@ -128,14 +135,15 @@ def _peel(known: Sequence[FNode], digit: FNode, moved: FNode, modulus: int, laye
         about = next((of for of in (near, wide) if decide(of, inside)), None)
         if about is None:
             return None
-        steps.append((f"digit {digit.symbol_name()}{side} below {modulus}", about, inside))
+        steps.append(Step(f"digit {digit.symbol_name()}{side} below {modulus}", about, inside))
         ranges.append(inside)
     equation = smt.Equals(
         smt.Plus(smt.Times(smt.Int(modulus), here), digit),
         smt.Plus(smt.Times(smt.Int(modulus), there), moved),
     )
     goal = smt.And(smt.Equals(digit, moved), smt.Equals(here, there))
-    steps.append((f"digit {digit.symbol_name()} of weight 1 of {modulus}", [*ranges, equation], goal))
+    at = [{here: above, there: above.substitute(renamed)}]
+    steps.append(Step(f"digit {digit.symbol_name()} of weight 1 of {modulus}", [*ranges, equation], goal, at))
     return steps
 
 
@@ -165,12 +173,15 @@ def _parts(
         ranges = [smt.LE(smt.Int(0), x) for x in (d, other_d)] + [smt.LT(x, base) for x in (d, other_d)]
         equation = smt.Equals(smt.Plus(smt.Times(base, h), d), smt.Plus(smt.Times(base, other_h), other_d))
         lemma = smt.And(smt.Equals(d, other_d), smt.Equals(h, other_h))
-        steps.append((f"radix {number}", [*ranges, equation], lemma))
+        top = polynomial_term(high)
+        here = {h: top, d: term, **({} if modulus.is_constant() else {n: modulus})}
+        at = [{**here, other_h: top.substitute(renamed), other_d: rest}]
+        steps.append(Step(f"radix {number}", [*ranges, equation], lemma, at))
         for side, names in (("", {}), (", other", renamed)):  # of one modulus
-            parts = smt.Plus(smt.Times(modulus, polynomial_term(high).substitute(names)), term.substitute(names))
-            steps.append((f"parts {number}{side}", [], smt.Equals(polynomial_term(whole).substitute(names), parts)))
+            parts = smt.Plus(smt.Times(modulus, top.substitute(names)), term.substitute(names))
+            steps.append(Step(f"parts {number}{side}", [], smt.Equals(polynomial_term(whole).substitute(names), parts)))
         for side, group in zip(("", ", other"), below, strict=True):
-            steps.extend((f"digit {number}{side}: {name}", premises, goal) for name, premises, goal in group)
+            steps.extend(step._replace(name=f"digit {number}{side}: {step.name}") for step in group)
         return [*_parts(known, low, renamed, steps), *_parts(known, high, renamed, steps)]
     return [whole]
 

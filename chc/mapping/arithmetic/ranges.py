@@ -99,19 +99,22 @@ def _steps(
     difference = difference_of(expand(larger), expand(smaller))
     steps: list[Step] = []
     conclusions: list[Polynomial] = []
+    products: list[dict[FNode, FNode]] = []
     whole = difference
+    a, b = smt.Symbol("!a", INT), smt.Symbol("!b", INT)
     for _ in range(MOST_STEPS):
         replaced = _bounded_sum(known, difference, sizes, decide, sums) or _next(known, difference, sizes, decide)
         if replaced is None:
             break
         gain, factor, difference, facts = replaced
         if not steps:
-            a, b = smt.Symbol("!a", INT), smt.Symbol("!b", INT)
             zero = smt.Int(0)
-            steps.append(("products", [smt.LE(zero, a), smt.LE(zero, b)], smt.LE(zero, smt.Times(a, b))))
+            lemma = [smt.LE(zero, a), smt.LE(zero, b)], smt.LE(zero, smt.Times(a, b))
+            steps.append(Step("products", *lemma, products))
+        products.append({a: gain, b: factor})
         number = len(conclusions) + 1
         for what, term in (("distance", gain), ("factor", factor)):
-            steps.append((f"{what} {number}", facts, smt.LE(smt.Int(0), term)))
+            steps.append(Step(f"{what} {number}", facts, smt.LE(smt.Int(0), term)))
         conclusions.append(product_of(expand(gain), expand(factor)))
     left = {s for m in difference for a in m for s in a.get_free_variables()}
     if not left <= sizes or not conclusions:
@@ -120,14 +123,15 @@ def _steps(
     about = [h for h in known.known if h.get_free_variables() <= sizes]
     if not decide(about, rest):
         return None
-    steps.append(("sizes", about, rest))
+    steps.append(Step("sizes", about, rest))
     # for any numbers in place of the products of symbols; here they are these products
     names: dict[tuple[FNode, ...], FNode] = {}
     parts = [_named(p, names) for p in (difference, *conclusions, whole)]
     low = [smt.LE(smt.Int(gap if part is parts[0] else 0), part) for part in parts[:-1]]
-    steps.append(("sum", low, smt.LE(smt.Int(gap), parts[-1])))
+    at = [{symbol: polynomial_term({monomial: 1}) for monomial, symbol in names.items()}]
+    steps.append(Step("sum", low, smt.LE(smt.Int(gap), parts[-1]), at))
     goal = smt.LE(smt.Plus(smaller, smt.Int(gap)), larger)
-    steps.append(("whole", [smt.LE(smt.Int(gap), polynomial_term(whole))], goal))
+    steps.append(Step("whole", [smt.LE(smt.Int(gap), polynomial_term(whole))], goal))
     return steps
 
 
@@ -150,13 +154,13 @@ def digit_steps(
     for smaller, larger, gap, name in ((smt.Int(0), digit, 0, "not negative"), (digit, radix, 1, "below the radix")):
         goal = smt.LT(smaller, larger) if gap else smt.LE(smaller, larger)
         if is_linear(goal) and decide(linear, goal):
-            steps.append((name, linear, goal))
+            steps.append(Step(name, linear, goal))
             continue
         bounding = range_steps(hypotheses, smaller, larger, sizes, decide, gap)
         if bounding is None:
             return None
-        steps += [(f"{name}, {step}", premises, conclusion) for step, premises, conclusion in bounding]
-        steps.append((name, [bounding[-1][2]], goal))
+        steps += [step._replace(name=f"{name}, {step.name}") for step in bounding]
+        steps.append(Step(name, [bounding[-1].goal], goal))
     return steps
 
 
@@ -175,11 +179,11 @@ def apart_steps(
     apart = smt.Not(smt.Equals(left, right))
     if is_linear(apart):
         linear = [fact for fact, _ in _facts(tuple(hypotheses)).linear]
-        return [("apart", linear, apart)] if decide(linear, apart) else None
+        return [Step("apart", linear, apart)] if decide(linear, apart) else None
     for smaller, larger in ((left, right), (right, left)):
         steps = range_steps(hypotheses, smaller, larger, sizes, decide, 1)
         if steps is not None:
-            return [*steps, ("apart", [steps[-1][2]], apart)]
+            return [*steps, Step("apart", [steps[-1].goal], apart)]
     for radix in _radices(one, two, sizes):
         found = [_digit_and_rest(hypotheses, p, radix, sizes, decide) for p in (one, two)]
         if found[0] is None or found[1] is None:
@@ -194,16 +198,17 @@ def apart_steps(
                 ("left", "right"), (left, right), lows, highs, inside, strict=True
             ):
                 form = smt.Plus(smt.Times(radix, high), low)
-                steps.append((f"{side}, digit and rest", [], smt.Equals(whole, form)))
-                steps += [(f"{side} digit, {n}", premises, goal) for n, premises, goal in group]
-            steps += [(f"{what}: {n}", premises, goal) for n, premises, goal in below]
+                steps.append(Step(f"{side}, digit and rest", [], smt.Equals(whole, form)))
+                steps += [step._replace(name=f"{side} digit, {step.name}") for step in group]
+            steps += [step._replace(name=f"{what}: {step.name}") for step in below]
             # over any digits, rests and sizes; here these are those of left and right
             n, d, h, e, k = (smt.Symbol(f"!{x}", INT) for x in ("n", "d", "h", "d.other", "h.other"))
             base = radix if radix.is_constant() else n
             ranges = [smt.LE(smt.Int(0), x) for x in (d, e)] + [smt.LT(x, base) for x in (d, e)]
             different = smt.Not(smt.Equals(*((d, e), (h, k))[number]))
             sums = [smt.Plus(smt.Times(base, x), y) for x, y in ((h, d), (k, e))]
-            steps.append(("radix", [*ranges, different], smt.Not(smt.Equals(*sums))))
+            at = {d: lows[0], e: lows[1], h: highs[0], k: highs[1]} | ({} if radix.is_constant() else {n: radix})
+            steps.append(Step("radix", [*ranges, different], smt.Not(smt.Equals(*sums)), [at]))
             return steps
     return None
 
@@ -241,11 +246,12 @@ def _residue_steps(left: FNode, right: FNode, difference: Polynomial) -> list[St
     divisor, literal = gcd(*rest.values()), difference.get((), 0)
     if divisor < 2 or literal % divisor == 0:
         return None
-    multiple = smt.Times(smt.Int(divisor), polynomial_term({m: c // divisor for m, c in rest.items()}))
-    any_rest = smt.Times(smt.Int(divisor), smt.Symbol("!k", INT))
+    quotient, k = polynomial_term({m: c // divisor for m, c in rest.items()}), smt.Symbol("!k", INT)
+    multiple, any_rest = (smt.Times(smt.Int(divisor), x) for x in (quotient, k))
+    no_multiple = smt.Not(smt.Equals(smt.Plus(any_rest, smt.Int(literal)), smt.Int(0)))
     return [
-        ("residue", [], smt.Equals(left, smt.Plus(right, multiple, smt.Int(literal)))),
-        ("no multiple", [], smt.Not(smt.Equals(smt.Plus(any_rest, smt.Int(literal)), smt.Int(0)))),
+        Step("residue", [], smt.Equals(left, smt.Plus(right, multiple, smt.Int(literal)))),
+        Step("no multiple", [], no_multiple, [{k: quotient}]),
     ]
 
 

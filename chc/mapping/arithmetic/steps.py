@@ -1,17 +1,76 @@
-"""Theorems about index terms in steps: products of symbols as symbols, terms that correspond."""
+"""Theorems about index terms in steps, and whether steps are a proof; products of symbols as symbols.
+
+What looks for steps (:mod:`.ranges`, :mod:`.equalities`, :mod:`.injectivity`) is not trusted.  Each step is an
+obligation: its goal follows from its premises, whatever numbers the symbols are.  So instances of it hold, too.
+:func:`require` looks whether premises are known, or goals of other steps, and whether what is claimed then is known.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
+from math import gcd
+from typing import NamedTuple
 
 import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
 from pysmt.typing import INT
 
-from smt_encodings.expressions.polynomials import expand, polynomial_term
+from smt_encodings.claims import Unsupported
+from smt_encodings.discharge import conjuncts
+from smt_encodings.expressions.polynomials import difference_of, expand
 
-Step = tuple[str, list[FNode], FNode]
-"""Name, hypotheses and goal of one step of a proof."""
+
+class Step(NamedTuple):
+    """One step of a proof, used as it stands, or at instances: by what its symbols are replaced."""
+
+    name: str
+    premises: Sequence[FNode]
+    goal: FNode
+    at: Sequence[Mapping[FNode, FNode]] = ({},)
+
+
+def require(hypotheses: Iterable[FNode], steps: Iterable[Step], claims: Iterable[FNode]) -> None:
+    """Raises Unsupported unless ``claims`` follow from ``hypotheses`` if every step is a theorem.
+
+    Nothing is computed but what sums of products are equal.
+    """
+    known: dict[FNode, None] = dict.fromkeys(conjuncts(hypotheses))
+    forms = set(map(_form, known))
+
+    def is_known(formula: FNode) -> bool:
+        return all(part in known or part.is_true() or _form(part) in forms for part in conjuncts([formula]))
+
+    pending = [tuple(_instance(p, i) for p in (s.goal, *s.premises)) for s in steps for i in s.at]
+    while ready := [k for k, (_, *premises) in enumerate(pending) if all(map(is_known, premises))]:
+        said = conjuncts(pending[k][0] for k in ready)
+        known.update(dict.fromkeys(said))
+        forms.update(map(_form, said))
+        pending = [instance for k, instance in enumerate(pending) if k not in set(ready)]
+    for claim in claims:
+        if not is_known(claim):
+            raise Unsupported(f"steps that were found do not prove {claim.serialize()}")
+
+
+def _instance(formula: FNode, at: Mapping[FNode, FNode]) -> FNode:
+    if not all(key.is_symbol(INT) for key in at):  # of other terms, the rest of the formula would have other values
+        raise Unsupported(f"a step must be used at numbers for symbols, not for {', '.join(map(str, at))}")
+    return formula.substitute(dict(at)) if at else formula
+
+
+def _form(formula: FNode) -> object:
+    """A comparison of integers by the sum of products that it compares with 0; other formulas by themselves."""
+    inner = formula.arg(0) if formula.is_not() else formula
+    if inner.is_equals():
+        terms = difference_of(expand(inner.arg(0)), expand(inner.arg(1)))
+        unit = gcd(*terms.values()) or 1
+        signs = (frozenset((m, sign * c // unit) for m, c in terms.items()) for sign in (1, -1))
+        return formula.is_not(), frozenset(signs)
+    if inner.is_le() or inner.is_lt():  # a < b is a + 1 <= b, and not a <= b is b < a
+        smaller, larger = inner.args()[::-1] if formula.is_not() else inner.args()
+        strict = inner.is_lt() != formula.is_not()
+        terms = difference_of(expand(larger), expand(smt.Plus(smaller, smt.Int(int(strict)))))
+        return "at least 0", frozenset(terms.items())
+    return formula
 
 
 def linearised(formulas: Sequence[FNode]) -> list[FNode]:
@@ -55,40 +114,3 @@ def linearised(formulas: Sequence[FNode]) -> list[FNode]:
         raise ValueError(f"Formula must be made of comparisons and connectives, not {formula}")
 
     return [walk(f) for f in formulas]
-
-
-def corresponding(one: FNode, two: FNode, sizes: Set[FNode] = frozenset()) -> Iterator[dict[FNode, FNode]]:
-    """By what to replace symbols of one sum of products, so that it becomes another: each symbol by another one.
-
-    The last digit, such as the z of ``n*a + k + z`` against ``n*b + 16*v + c``, may become a sum.  ``sizes`` stay.
-
-    >>> a, b, n = (smt.Symbol(x, INT) for x in "abn")
-    >>> list(corresponding(smt.Plus(smt.Times(smt.Int(8), a), n), smt.Plus(smt.Times(smt.Int(8), b), n)))
-    [{a: b}]
-    """
-    left, right = expand(one), expand(two)
-
-    def match(
-        rest: list[tuple[FNode, ...]], others: list[tuple[FNode, ...]], known: dict[FNode, FNode]
-    ) -> Iterator[dict[FNode, FNode]]:
-        if not rest or not others:
-            if not rest and not others:
-                yield known
-            return
-        for other in (o for o in others if right[o] == left[rest[0]] and len(o) == len(rest[0])):
-            from_, to = [a for a in rest[0] if a not in other], [b for b in other if b not in rest[0]]
-            if len(from_) != 1 or len(to) != 1 or not (from_[0].is_symbol() and to[0].is_symbol()):
-                continue
-            if from_[0] not in sizes and known.get(from_[0], to[0]) is to[0]:
-                yield from match(rest[1:], [o for o in others if o is not other], {**known, from_[0]: to[0]})
-        for digit in (m for m in rest if left[m] == len(m) == 1 and m[0].is_symbol() and len(rest) + len(others) > 2):
-            if digit[0] not in sizes and digit[0] not in known:
-                moved = {m: right[m] for m in others} | {m: -left[m] for m in rest if m is not digit}
-                yield {**known, digit[0]: polynomial_term(moved)}
-
-    left_only = [m for m, c in left.items() if right.get(m) != c]
-    right_only = [m for m, c in right.items() if left.get(m) != c]
-    for renamed in match(left_only, right_only, {}):
-        # what both have in common may have symbols of these, too
-        if renamed and expand(one.substitute(renamed)) == right:
-            yield renamed

@@ -17,7 +17,7 @@ from pysmt.fnode import FNode
 from chc.mapping.arithmetic.exact import less
 from chc.mapping.arithmetic.injectivity import injectivity_steps, part_steps
 from chc.mapping.arithmetic.ranges import quick
-from chc.mapping.arithmetic.steps import Step
+from chc.mapping.arithmetic.steps import Step, require
 from chc.mapping.program.writes import Loops, Write, conjuncts_of
 from chc.mapping.proof import Proof
 from chc.mapping.sampling.samples import Samples
@@ -207,14 +207,19 @@ class SymbolicInstance:
         hypotheses, address, renamed, pairs = self._twice()
         counters = [p for p, (c, _) in zip(pairs, self.loops, strict=True) if c in set(used)]
         try:
-            return used, injectivity_steps(hypotheses, address, renamed, counters)
+            steps = injectivity_steps(hypotheses, address, renamed, counters)
         except Unsupported:
             return None
+        same = smt.Equals(address, address.substitute(renamed))
+        require([*hypotheses, same], steps, [smt.Equals(*pair) for pair in counters])
+        return used, steps
 
     def parts(self) -> tuple[list[FNode], list[Step]]:
         """Terms that the write's address determines, such as a sum of counters, and the steps that prove it."""
         hypotheses, address, renamed, _ = self._twice(guarded=True)
         steps, _, parts = part_steps(hypotheses, address, renamed)
+        same = smt.Equals(address, address.substitute(renamed))
+        require([*hypotheses, same], steps, [smt.Equals(part, part.substitute(renamed)) for part in parts])
         return parts, steps
 
     def _twice(self, guarded: bool = False) -> tuple[list[FNode], FNode, dict[FNode, FNode], list[tuple[FNode, FNode]]]:

@@ -17,9 +17,10 @@ from itertools import islice
 import pysmt.shortcuts as smt
 from pysmt.fnode import FNode
 
+from chc.mapping.arithmetic.correspondence import corresponding
 from chc.mapping.arithmetic.injectivity import injectivity_steps
 from chc.mapping.arithmetic.ranges import quick
-from chc.mapping.arithmetic.steps import Step, corresponding, linearised
+from chc.mapping.arithmetic.steps import Step, linearised, require
 from chc.mapping.horn.systems import AntiDependence
 from chc.mapping.program.writes import Write
 from chc.mapping.sampling.candidates import candidates
@@ -166,6 +167,7 @@ class NoKill:
 
     def _by_digits(self, address: FNode, renamings: Iterable[dict[FNode, FNode]]) -> bool:
         steps, known = _digits_agree(self._hypotheses(), address, islice(renamings, _MOST_RENAMINGS))
+        require([*self._hypotheses(), smt.Equals(*self._addresses())], steps, known)
         # translating the address has added quotients
         return bool(known) and self._comes_at_another_time([*self._linear(), *known], steps)
 
@@ -191,7 +193,7 @@ class NoKill:
         """
         if not quick(known, self._goal):
             return False
-        for step, premises, goal in steps:
+        for step, premises, goal, _ in steps:
             self.context.proof.discharger.follows(self.group, f"{self._what()}: {step}", premises, goal, _MEANING)
         if not self._read_before_overwritten(known):
             self._ask(known)

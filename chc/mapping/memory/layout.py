@@ -175,7 +175,7 @@ class Layout:
             else:
                 used, steps = injectivity
                 self.instance(write).fits()
-                for step, hypotheses, goal in steps:
+                for step, hypotheses, goal, _ in steps:
                     self.proof.follows(
                         f"{self.prefix}: layout",
                         f"{write.label} {self.schedule.writes.index(write)} writes {plain(write.memory.name)} "

@@ -57,7 +57,7 @@ class OutputDependence:
             self.instance.fits()
             proof, label = self.instance.proof, self.instance.write.label
             meaning = "two iterations that write the same address agree in the parts that it is made of"
-            for step, hypotheses, goal in steps:
+            for step, hypotheses, goal, _ in steps:
                 proof.follows(self.group, f"{label} {self.instance.space}, parts: {step}", hypotheses, goal, meaning)
             for number, (what, goal, premises) in enumerate(self._general(), 1):
                 if quick(premises, goal):

@@ -310,7 +310,7 @@ def difference_steps(one: int, two: int) -> list[Step] | None:
 def test_numbers_with_other_residues_are_apart(one: int, two: int) -> None:
     steps = difference_steps(one, two)
     assert steps is not None
-    assert all(quick(given, goal) for _, given, goal in steps)
+    assert all(quick(given, goal) for _, given, goal, _ in steps)
 
 
 @pytest.mark.parametrize("one,two", [(1, 1), (1, 5), (6, 2)])

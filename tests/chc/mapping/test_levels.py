@@ -15,6 +15,7 @@ from pysmt.fnode import FNode
 from pysmt.typing import BOOL, INT
 
 from chc.mapping.arithmetic.injectivity import injectivity_steps
+from chc.mapping.arithmetic.steps import Step
 from chc.mapping.horn.invariants import Inferred, infer, parse_term, show_invariant
 from chc.mapping.horn.levels import Event, Hazard, LevelSystem, Side, System
 from chc.mapping.horn.splits import Counted, SplitSystem
@@ -224,7 +225,7 @@ K, J, N = (smt.Symbol(n, INT) for n in ("i", "j", "n"))
 OTHER = {K: smt.Symbol("i.other", INT), J: smt.Symbol("j.other", INT)}
 
 
-def steps(address: FNode, rows: FNode, columns: FNode) -> Sequence[tuple[str, list[FNode], FNode]]:
+def steps(address: FNode, rows: FNode, columns: FNode) -> Sequence[Step]:
     ranges = [smt.And(smt.LE(smt.Int(0), x), smt.LT(x, n)) for x, n in ((K, rows), (J, columns))]
     hypotheses = [*ranges, *(r.substitute(OTHER) for r in ranges)]
     return injectivity_steps(hypotheses, address, OTHER, list(OTHER.items()))
@@ -233,7 +234,7 @@ def steps(address: FNode, rows: FNode, columns: FNode) -> Sequence[tuple[str, li
 @pytest.mark.parametrize("stride,lanes", [(16, 16), (17, 16), (1, 1), (20, 3)])
 def test_digits_of_literal_weight(stride: int, lanes: int) -> None:
     found = steps(smt.Plus(smt.Times(smt.Int(stride), K), J), N, smt.Int(lanes))
-    assert all(decide(hypotheses, goal) for _, hypotheses, goal in found)
+    assert all(decide([*hypotheses], goal) for _, hypotheses, goal, _ in found)
     assert found[-1][2] == smt.And([smt.Equals(a, b) for a, b in OTHER.items()])
 
 
@@ -245,7 +246,7 @@ def test_overlapping_rows_are_refused(stride: int, lanes: int) -> None:
 
 def test_digits_of_symbolic_weight() -> None:
     found = steps(smt.Plus(smt.Times(N, K), J), smt.Int(100), N)
-    assert all(decide(hypotheses, goal) for _, hypotheses, goal in found)
+    assert all(decide([*hypotheses], goal) for _, hypotheses, goal, _ in found)
     with pytest.raises(Unsupported):
         steps(smt.Plus(smt.Times(smt.Minus(N, smt.Int(1)), K), J), smt.Int(100), N)
 

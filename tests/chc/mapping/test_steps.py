@@ -12,10 +12,11 @@ import pytest
 from pysmt.fnode import FNode
 from pysmt.typing import INT
 
+from chc.mapping.arithmetic.correspondence import corresponding
 from chc.mapping.arithmetic.equalities import equality_steps
 from chc.mapping.arithmetic.injectivity import injectivity_steps, part_steps
 from chc.mapping.arithmetic.ranges import apart_steps, digit_steps, quick, range_steps
-from chc.mapping.arithmetic.steps import Step, corresponding, linearised
+from chc.mapping.arithmetic.steps import Step, linearised
 from chc.mapping.program.statements import distributable
 from chc.mapping.prove import prove
 from chc.mapping.sampling.samples import Samples, interleaved
@@ -46,7 +47,7 @@ def test_a_product_with_a_quotient_is_the_product_with_what_it_is() -> None:
     left, right = form(s, 16, "q", "v"), form(s, 16, "b", "r")
     steps = equality_steps(known, left, right, quick)
     assert steps is not None and steps[-1][2] == smt.Equals(left, right)
-    assert all(quick(given, goal) for _, given, goal in steps)
+    assert all(quick(given, goal) for _, given, goal, _ in steps)
     reached = [step[2] for step in steps[:-1]]
     assert all(h in reached for h in steps[-1][1]), "the last step rests on the ones before only"
 
@@ -67,10 +68,10 @@ def test_a_row_that_can_only_be_the_last_one_is_put_in_its_place(last: bool) -> 
     left, right = (smt.Plus(smt.Times(r, n, n), v) for r in (row, smt.Minus(m, smt.Int(1))))
     steps = equality_steps(known, left, right, quick)
     assert (steps is not None) is last
-    for _, given, goal in steps or ():
+    for _, given, goal, _ in steps or ():
         assert quick(given, goal)
     if steps:
-        (_, _, place), (_, premises, whole) = steps
+        (_, _, place, _), (_, premises, whole, _) = steps
         assert premises == [place] and whole == smt.Equals(left, right)
 
 
@@ -116,9 +117,9 @@ def test_a_sum_that_is_bounded_as_a_whole_is_a_digit() -> None:
     h, w, s, half, edge = sizes
     steps = range_steps(known, address, smt.Times(h, w), {*sizes}, quick, 1)
     assert steps is not None and steps[-1][2] == smt.LE(smt.Plus(address, smt.Int(1)), smt.Times(h, w))
-    assert all(quick(given, goal) for _, given, goal in steps)
+    assert all(quick(given, goal) for _, given, goal, _ in steps)
     steps, conclusions, parts = part_steps(known, address, renamed)
-    assert all(quick(given, goal) for _, given, goal in steps)
+    assert all(quick(given, goal) for _, given, goal, _ in steps)
     q, t, c, d = renamed
     wanted = [digits(s, edge, c, d), digits(s, half, q, t)]
     assert [quick([], smt.Equals(*pair)) for pair in zip(parts, wanted, strict=True)] == [True, True]
@@ -144,7 +145,7 @@ def test_a_guard_bounds_a_sum_of_counters(guarded: bool) -> None:
         1,
     )
     assert (steps is not None) is guarded
-    for _, given, goal in steps or []:
+    for _, given, goal, _ in steps or []:
         assert quick(given, goal)
 
 
@@ -164,8 +165,8 @@ DIGIT = ["not negative", "below the radix"]
 
 def names(steps: list[Step] | None) -> list[str]:
     """What the steps are called, without numbers."""
-    assert steps is not None and all(quick(given, goal) for _, given, goal in steps)
-    return list(dict.fromkeys(re.sub(r" ?\d+", "", name) for name, _, _ in steps))
+    assert steps is not None and all(quick(given, goal) for _, given, goal, _ in steps)
+    return list(dict.fromkeys(re.sub(r" ?\d+", "", name) for name, _, _, _ in steps))
 
 
 def test_every_step_to_a_bound_and_to_a_digit_is_there() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from math import gcd
 
 import pysmt.shortcuts as smt
@@ -13,12 +13,10 @@ from pysmt.typing import INT
 
 from chc.mapping.arithmetic.injectivity import injectivity_steps
 from chc.mapping.arithmetic.ranges import apart_steps, digit_steps, quick, range_steps
-from chc.mapping.arithmetic.steps import Step
+from chc.mapping.arithmetic.steps import Step, require
 from smt_encodings.claims import Unsupported
 from smt_encodings.discharge import conjuncts
 from smt_encodings.expressions.polynomials import difference_of, expand
-
-Instance = Mapping[str, FNode]
 
 
 def number(name: str) -> FNode:
@@ -48,29 +46,21 @@ def follows(facts: Sequence[FNode], goal: FNode) -> bool:
     return bool(smt.is_valid(smt.Implies(smt.And(map(outline, facts)), outline(goal))))
 
 
-def composed(
-    known: Sequence[FNode],
-    steps: Sequence[Step] | None,
-    goal: FNode,
-    lemmas: Mapping[str, Sequence[Instance]],
-    given: Sequence[FNode] = (),
-) -> bool:
-    """Whether steps that rest on what is known or said before say enough for a goal, of lemmas the instances only."""
+def composed(known: Sequence[FNode], steps: Sequence[Step] | None, goal: FNode, given: Sequence[FNode] = ()) -> bool:
+    """Whether steps, at their instances, that rest on what is known or said say enough for a goal.
+
+    What replays them must say so, too.
+    """
     assert steps is not None
-    facts, shown = conjuncts(known), [*given]
-    for name, hypotheses, conclusion in steps:
-        assert quick(hypotheses, conclusion), name
-        if name.endswith("products"):  # 0 <= a and 0 <= b give 0 <= a*b
-            said = {n: s.arg(1) for n, _, s in steps if s.is_le()}
-            distances = [n for n in said if n.startswith(name.replace("products", "distance"))]
-            instances = [{"!a": said[n], "!b": said[n.replace("distance", "factor")]} for n in distances]
-        elif name in lemmas:
-            instances = [*lemmas[name]]
-        else:
-            assert all(h in facts or follows(shown, h) for h in conjuncts(hypotheses)), name
-            instances = [{}]
-        lemma = smt.Implies(smt.And(hypotheses), conclusion)
-        shown += [lemma.substitute({number(n): t for n, t in i.items()}) if i else conclusion for i in instances]
+    facts, shown = [*conjuncts(known), *given], [*given]
+    for name, premises, conclusion, at in steps:
+        assert quick([*premises], conclusion), name
+        for instance in at:
+            lemma = smt.Implies(smt.And(premises), conclusion)
+            is_shown = all(h in facts or follows(shown, h) for h in conjuncts(premises))
+            assert is_shown or instance, name
+            shown.append(lemma.substitute(dict(instance)) if instance else conclusion)
+    require(facts, steps, [goal])
     return follows(shown, goal)
 
 
@@ -86,7 +76,7 @@ def test_steps_to_a_bound(gap: int) -> None:
     limit = smt.Plus(area, slack, smt.Int(-1))
     steps = range_steps(known, address, limit, {n, slack}, quick, gap)
     goal = smt.LE(smt.Plus(address, smt.Int(gap)), limit)
-    assert composed(known, steps, goal, {"sum": [{"!product0": area, "!product1": smt.Times(a, n)}]})
+    assert composed(known, steps, goal)
 
 
 @pytest.mark.parametrize("nonlinear", [False, True])
@@ -95,11 +85,7 @@ def test_steps_to_a_digit(nonlinear: bool) -> None:
     known = [smt.LE(smt.Int(1), n), *within((a, b), n)]
     digit, radix = (smt.Plus(smt.Times(a, n), b), smt.Times(n, n)) if nonlinear else (a, n)
     steps = digit_steps(known, digit, radix, {n}, quick)
-    lemmas = {
-        "not negative, sum": [{"!product0": smt.Times(a, n)}],
-        "below the radix, sum": [{"!product0": smt.Times(n, n), "!product1": smt.Times(a, n)}],
-    }
-    assert composed(known, steps, *within([digit], radix), lemmas)
+    assert composed(known, steps, *within([digit], radix))
 
 
 def test_steps_to_an_address_of_its_own() -> None:
@@ -114,15 +100,84 @@ def test_steps_to_an_address_of_its_own() -> None:
     pairs = [(a, b), (x, y), (lane, other)]
     highs = [smt.Plus(smt.Times(q, n), v) for q, v in ((a, x), (b, y))]
     address = smt.Plus(offset, smt.Times(smt.Int(48), highs[0]), smt.Times(smt.Int(3), lane))
-    lemmas = {
-        "the address, digit by digit": [{}, {s.symbol_name(): t for s, t in pairs}],
-        "digit lane of weight 1 of 16": [dict(zip(("high0", "high0.other"), highs, strict=True))],
-        "radix 4": [{"!n": n, "!h": a, "!h.other": b, "!d": x, "!d.other": y}],
-    }
     steps = injectivity_steps(known, address, dict(pairs), pairs)
     same = smt.Equals(address, address.substitute(dict(pairs)))
     goal = smt.And([smt.Equals(*pair) for pair in pairs])
-    assert composed(known, steps, goal, lemmas, [same])
+    assert composed(known, steps, goal, [same])
+
+
+def address_of_its_own() -> tuple[list[FNode], list[Step], list[FNode]]:
+    """What is known of 48*(a*n + x) + 3*lane at two iterations, steps, and that the counters are equal."""
+    a, b, x, y, lane, other, n = map(number, ("a", "b", "x", "y", "lane", "other", "n"))
+    ranges = [*within((a, b), smt.Int(9)), *within((x, y), n), *within((lane, other), smt.Int(16))]
+    known = [smt.LE(smt.Int(1), n), *conjuncts(ranges)]
+    pairs = {a: b, x: y, lane: other}
+    high = smt.Plus(smt.Times(a, n), x)
+    address = smt.Plus(smt.Times(smt.Int(48), high), smt.Times(smt.Int(3), lane))
+    steps = injectivity_steps(known, address, pairs, list(pairs.items()))
+    known.append(smt.Equals(address, address.substitute(pairs)))
+    return known, steps, [smt.Equals(*pair) for pair in pairs.items()]
+
+
+def proves(known: Sequence[FNode], steps: Sequence[Step], claims: Sequence[FNode]) -> bool:
+    """Whether steps are a proof: each is a theorem, and together they are replayed."""
+    try:
+        require(known, steps, claims)
+    except Unsupported:
+        return False
+    return all(quick([*premises], goal) for _, premises, goal, _ in steps)
+
+
+def mutants(steps: Sequence[Step], other: FNode, more: FNode) -> Iterator[list[Step]]:
+    """Lists of steps of which one is used elsewhere, rests on less, says more or is left out."""
+    for k, (name, premises, goal, at) in enumerate(steps):
+        moved = [{**i, s: t} for i in at for s in i for t in (other, smt.Plus(i[s], smt.Int(1)))]
+        fewer = [[p for j, p in enumerate(premises) if j != i] for i in range(len(premises))]
+        for changed in (
+            *(Step(name, premises, goal, [i]) for i in moved),
+            *(Step(name, of, goal, at) for of in ([], *fewer)),
+            *(Step(name, premises, smt.And(goal, m), at) for m in (more, smt.Not(goal))),
+            Step(name, premises, more, at),
+            Step(name, premises, goal, []),
+        ):
+            yield [*steps[:k], changed, *steps[k + 1 :]]
+
+
+def test_wrong_steps_prove_nothing_that_is_wrong() -> None:
+    known, steps, claims = address_of_its_own()
+    a, b, y, n = map(number, "abyn")
+    assert proves(known, steps, claims)
+    more = smt.LT(a, b)
+    needed = [k for k, h in enumerate(known) if h.is_equals() or (h.is_lt() and h.arg(0) not in (a, b))]
+    assert len(needed) == 5
+    tried = 0
+    for wrong in (steps, *mutants(steps, n, more)):
+        tried += 1
+        for claim in (smt.Equals(a, y), smt.Not(claims[0]), smt.FALSE()):
+            assert not proves(known, wrong, [claim]), wrong
+        for k in needed:
+            assert not proves([h for i, h in enumerate(known) if i != k], wrong, claims), (known[k], wrong)
+    assert tried > 100
+
+
+def test_steps_are_used_at_numbers_in_place_of_symbols_only() -> None:
+    """From 0 <= a*a, a theorem, nothing follows of a number that stands in place of a*a."""
+    a, b = map(number, "ab")
+    square = smt.Times(a, a)
+    theorem = smt.LE(smt.Int(0), square)
+    assert quick([], theorem)
+    assert proves([], [Step("square", [], theorem, [{a: b}])], [smt.LE(smt.Int(0), smt.Times(b, b))])
+    assert not proves([], [Step("square", [], theorem, [{square: b}])], [smt.LE(smt.Int(0), b)])
+
+
+def test_steps_rest_on_each_other_in_no_circle() -> None:
+    a, b = map(number, "ab")
+    one, other = smt.LE(a, b), smt.LT(a, smt.Plus(b, smt.Int(1)))
+    strict = smt.LT(a, b)
+    assert proves([one], [], [other])
+    assert not proves([], [Step("there", [one], other), Step("and back", [other], one)], [one])
+    assert not proves([one], [], [strict]) and not proves([smt.Not(strict)], [], [one])
+    assert proves([smt.Not(strict)], [], [smt.LE(b, a)])
 
 
 def test_steps_to_counters_of_their_own() -> None:
@@ -131,9 +186,8 @@ def test_steps_to_counters_of_their_own() -> None:
     known, pairs = [*within((a, b), smt.Int(2)), *within((x, y), smt.Int(3))], [(a, b), (x, y)]
     address = smt.Plus(smt.Times(smt.Int(3), a), smt.Times(smt.Int(2), x))
     same = smt.Equals(address, address.substitute(dict(pairs)))
-    lemmas = {"the address, digit by digit": [{}, {"a": b, "x": y}]}
     steps = injectivity_steps(known, address, dict(pairs), pairs)
-    assert composed(known, steps, smt.And([smt.Equals(*pair) for pair in pairs]), lemmas, [same])
+    assert composed(known, steps, smt.And([smt.Equals(*pair) for pair in pairs]), [same])
 
 
 def test_a_choice_by_a_counter_is_not_common_to_both_addresses() -> None:
@@ -159,22 +213,17 @@ def test_steps_to_numbers_that_differ(which: str) -> None:
     below = [smt.LT(smt.Times(smt.Int(2), x), smt.Int(16)) for x in (d, e)]  # a bound that is not seen by its form
     known = [less, smt.LE(smt.Int(1), n), *within((a, b), n), *(smt.LE(smt.Int(0), x) for x in (d, e)), *below]
     left, right = (smt.Plus(smt.Times(eight, h), low) for h, low in ((high, d), (other, e)))
-    lemmas: dict[str, list[Instance]] = {
-        "radix": [{"!d": d, "!d.other": e, "!h": high, "!h.other": other}],
-        "rest: sum": [{"!product0": other, "!product1": high}],
-    }
     steps = apart_steps(known, left, right, {n}, quick)
-    assert any(name == f"{which}: apart" for name, _, _ in steps or ())
-    assert composed(known, steps, smt.Not(smt.Equals(left, right)), lemmas)
+    assert any(name == f"{which}: apart" for name, _, _, _ in steps or ())
+    assert composed(known, steps, smt.Not(smt.Equals(left, right)))
 
 
 def test_steps_to_numbers_of_other_residues() -> None:
     a, b, n = map(number, "abn")
     left, right = (smt.Plus(smt.Times(smt.Int(4), x), smt.Int(c)) for x, c in ((smt.Times(a, n), 1), (b, 3)))
-    lemmas = {"no multiple": [{"!k": smt.Plus(smt.Times(a, n), smt.Times(smt.Int(-1), b))}]}
     steps = apart_steps([], left, right, {n}, quick)
-    assert [name for name, _, _ in steps or ()] == ["residue", "no multiple"]
-    assert composed([], steps, smt.Not(smt.Equals(left, right)), lemmas)
+    assert [name for name, _, _, _ in steps or ()] == ["residue", "no multiple"]
+    assert composed([], steps, smt.Not(smt.Equals(left, right)))
 
 
 @pytest.mark.parametrize("literal", [0, 1])
@@ -185,13 +234,10 @@ def test_steps_to_numbers_in_rows_of_symbolic_length(literal: int) -> None:
     last = smt.Minus(n, smt.Int(1))
     left, right = smt.Plus(smt.Times(a, n), x), smt.Plus(smt.Times(b, n), last)
     steps = apart_steps(known, left, right, {n}, quick)
-    lemmas: dict[str, list[Instance]] = {
-        "radix": [{"!n": n, "!d": x, "!d.other": last, "!h": a, "!h.other": b}],
-    }
     if literal:
         assert steps is None
     else:
-        assert composed(known, steps, smt.Not(smt.Equals(left, right)), lemmas)
+        assert composed(known, steps, smt.Not(smt.Equals(left, right)))
 
 
 def test_steps_to_rows_of_symbolic_length_that_differ() -> None:
@@ -200,8 +246,4 @@ def test_steps_to_rows_of_symbolic_length_that_differ() -> None:
     rows = smt.Times(smt.Int(2), a), smt.Plus(smt.Times(smt.Int(2), b), smt.Int(1))
     left, right = (smt.Plus(smt.Times(row, n), digit) for row, digit in zip(rows, (x, y), strict=True))
     steps = apart_steps(known, left, right, {n}, quick)
-    lemmas: dict[str, list[Instance]] = {
-        "radix": [{"!n": n, "!d": x, "!d.other": y, "!h": rows[0], "!h.other": rows[1]}],
-        "rest: no multiple": [{"!k": smt.Minus(a, b)}],
-    }
-    assert composed(known, steps, smt.Not(smt.Equals(left, right)), lemmas)
+    assert composed(known, steps, smt.Not(smt.Equals(left, right)))
