@@ -7,8 +7,8 @@ from itertools import product
 
 from ir_semantics.elements.bags import Family
 
-from .pieces import Piece, pieces
-from .theorem import Goal, goals
+from .pieces import pieces
+from .theorem import Goal, Piece, goals
 
 MOST_FAMILIES = 16
 """Bags of more families are not matched."""

@@ -7,47 +7,23 @@ directions.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice, product
 
 from ir_semantics.elements.bags import Family
 from ir_semantics.elements.binders import outside_binders
-from ir_semantics.elements.operators import atom, both, equal, minus, of_polynomial, polynomial
-from ir_semantics.elements.terms import Symbol, Term, integer_value, number, variable_of
+from ir_semantics.elements.operators import atom, minus, of_polynomial, polynomial
+from ir_semantics.elements.terms import Symbol, Term, number, variable_of
 from ir_semantics.scalars.formats import INTEGERS
-from ir_semantics.tensors.index import Atom, Index, divisors
+from ir_semantics.tensors.index import Atom, Index
 
 from .solve import replaced, solved
+from .theorem import Piece
 
 COMMUTATIVE = frozenset(
     ("add", "mul", "maximum", "minimum", "maxnum", "minnum", "bit_and", "bit_or", "bit_xor", "same")
 )
 MOST_WAYS = 8
 """Ways to lay a summand over another one, at most."""
-
-
-@dataclass(frozen=True)
-class Piece:
-    """Tuples of one family and of another one that are each other's images; ``positive`` is what the maps divide by."""
-
-    one: Family
-    other: Family
-    forwards: tuple[Term, ...]
-    backwards: tuple[Term, ...]
-    positive: tuple[Term, ...]
-
-    def condition(self) -> Term:
-        """Whether a tuple of the first family, in its variables, has an image."""
-        return _mapped(self.one, self.other, self.forwards, self.backwards)
-
-    def back(self) -> Term:
-        """Whether a tuple of the other family, in its variables, has one."""
-        return _mapped(self.other, self.one, self.backwards, self.forwards)
-
-
-def _mapped(one: Family, other: Family, there: Sequence[Term], back: Sequence[Term]) -> Term:
-    returned = [equal(other.at(there, b), v) for b, v in zip(back, one.variables, strict=True)]
-    return both(other.at(there, other.domain), *returned)
 
 
 def pieces(one: Family, other: Family) -> Iterator[Piece]:
@@ -94,16 +70,11 @@ def _piece(one: Family, other: Family, equations: Sequence[Index]) -> Piece | No
         forwards, backwards = _map(one, other, equations), _map(other, one, equations)
     except ZeroDivisionError:
         return None
-    if forwards is None or backwards is None:
-        return None
-    own = frozenset(variable_of(v) for f in (one, other) for v in f.variables)
-    divided = [of_polynomial(d) for d in divisors(map(polynomial, (*forwards, *backwards)))]
-    if any(not own.isdisjoint(d.symbols) for d in divided):
-        return None
-    return Piece(one, other, forwards, backwards, tuple(d for d in divided if integer_value(d) is None))
+    piece = Piece(one, other, forwards, backwards)
+    return piece if piece.is_of_maps else None
 
 
-def _map(one: Family, other: Family, equations: Sequence[Index]) -> tuple[Term, ...] | None:
+def _map(one: Family, other: Family, equations: Sequence[Index]) -> tuple[Term, ...]:
     """The variables of the other family as terms in those of the first one."""
     names = {f: {_name(v): polynomial(e) for v, e in f.ranges} for f in (one, other)}
     determined: dict[Atom, Index] = dict(solved(_equalities(one.condition), names[one], {}).items())
@@ -115,9 +86,7 @@ def _map(one: Family, other: Family, equations: Sequence[Index]) -> tuple[Term, 
     if len(left) != len(unused):
         unused = []
     values |= dict(zip(left, map(polynomial, unused), strict=False))
-    terms = tuple(of_polynomial(values[n]) if n in values else number(0) for n in names[other])
-    foreign = frozenset(map(variable_of, other.variables))
-    return None if any(not foreign.isdisjoint(t.symbols) for t in terms) else terms
+    return tuple(of_polynomial(values[n]) if n in values else number(0) for n in names[other])
 
 
 def _equalities(condition: Term) -> list[Index]:

@@ -17,10 +17,49 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from ir_semantics.elements.bags import Family
-from ir_semantics.elements.operators import at_most, both, either, negation, same
-from ir_semantics.elements.terms import Term, number
+from ir_semantics.elements.operators import at_most, both, either, equal, negation, of_polynomial, polynomial, same
+from ir_semantics.elements.terms import Term, integer_value, number, variable_of
+from ir_semantics.tensors.index import divisors
 
-from .pieces import Piece
+
+@dataclass(frozen=True)
+class Piece:
+    """Tuples of one family and of another one that are each other's images under maps there and back."""
+
+    one: Family
+    other: Family
+    forwards: tuple[Term, ...]
+    backwards: tuple[Term, ...]
+
+    @property
+    def is_of_maps(self) -> bool:
+        """Whether both are maps: of the variables of the family that they map, with divisors that depend on none."""
+        here, there = (frozenset(map(variable_of, f.variables)) for f in (self.one, self.other))
+        maps = ((self.forwards, self.other, there - here), (self.backwards, self.one, here - there))
+        return (
+            all(len(terms) == len(to.variables) for terms, to, _ in maps)
+            and all(foreign.isdisjoint(t.symbols) for terms, _, foreign in maps for t in terms)
+            and all((here | there).isdisjoint(d.symbols) for d in self.divisors)
+        )
+
+    @property
+    def divisors(self) -> list[Term]:
+        """What the maps divide by, but for positive numbers."""
+        divided = map(of_polynomial, divisors(map(polynomial, (*self.forwards, *self.backwards))))
+        return [d for d in divided if (value := integer_value(d)) is None or value < 1]
+
+    def condition(self) -> Term:
+        """Whether a tuple of the first family, in its variables, has an image."""
+        return _mapped(self.one, self.other, self.forwards, self.backwards)
+
+    def back(self) -> Term:
+        """Whether a tuple of the other family, in its variables, has one."""
+        return _mapped(self.other, self.one, self.backwards, self.forwards)
+
+
+def _mapped(one: Family, other: Family, there: Sequence[Term], back: Sequence[Term]) -> Term:
+    returned = [equal(other.at(there, b), v) for b, v in zip(back, one.variables, strict=True)]
+    return both(other.at(there, other.domain), *returned)
 
 
 @dataclass(frozen=True)
@@ -47,7 +86,9 @@ def goals(one: Sequence[Family], other: Sequence[Family], pieces: Sequence[Piece
         if len({id(f) for f in bag}) < len(bag):
             raise ValueError("each family of a bag must be an object of its own; copy those that it has several times")
     for piece in pieces:
-        divided = both(*(at_most(number(1), d) for d in piece.positive))
+        if not piece.is_of_maps:
+            raise ValueError("a piece must map the variables of its families, and divide by none of them")
+        divided = both(*(at_most(number(1), d) for d in piece.divisors))
         for family in (piece.one, piece.other):
             yield Goal("divisors are positive", (family.domain,), divided, (family.variables,))
     for family in one:

@@ -16,23 +16,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from random import Random
 
-import pysmt.shortcuts as smt
 from pysmt.exceptions import PysmtException
 
-from ila_lang import Expr, all_of
-from ila_lang.conditions import size_text
 from ila_lang.mapping import SizeError, TensorMapping
-from smt_encodings.claims import Claim, Equality, Interpretation, Obligation, Status, Unsupported, Verdict
-from smt_encodings.discharge import Discharger, NotDischarged, decide
+from smt_encodings.claims import Claim, Equality, Interpretation, Status, Unsupported, Verdict
+from smt_encodings.discharge import Discharger, NotDischarged
 from smt_encodings.environment import fresh_symbols, plain
-from smt_encodings.expressions.integers import IntegerEncoding, NotLinearizable
 from smt_encodings.naming import distinct
 from smt_encodings.printer import term_text
 from smt_encodings.values import prove_lemmas
 
 from .dataflow import prove_by_dataflow
+from .diagnosis import contradiction, sizes_in_model
 from .horn.invariants import Inferred, infer, parse_term, show_invariant
 from .horn.levels import System
 from .horn.systems import Level
@@ -77,10 +73,10 @@ def _prove(proof: Proof) -> Verdict:
             _run(proof)
             status, reason = proof.discharger.conclude()
         else:
-            status, reason = Status.VACUOUS, plain(_contradiction(proof.mapping))
+            status, reason = Status.VACUOUS, plain(contradiction(proof.mapping))
     except (NotDischarged, Unsupported, SizeError) as error:
         status, reason = Status.UNKNOWN, plain(str(error))
-        if isinstance(error, NotDischarged) and (sizes := _sizes_in_model(proof, error.obligation)):
+        if isinstance(error, NotDischarged) and (sizes := sizes_in_model(proof, error.obligation)):
             suspects.append(sizes)
             reason += f", at {', '.join(f'{name} = {value}' for name, value in sizes.items())}"
     except (PysmtException, ValueError) as error:
@@ -97,17 +93,6 @@ def _prove(proof: Proof) -> Verdict:
         proof.invariants,
         {"levels": proof.shown, "in_addition": ["health"], "takes": proof.takes, "suspects": suspects},
     )
-
-
-def _sizes_in_model(proof: Proof, failed: Obligation) -> dict[str, int] | None:
-    """Sizes inside the domain at which a solver says that an obligation fails; those left open are of a sample."""
-    model = next((a.model for a in failed.answers if a.status == "sat" and a.model), None)
-    if model is None or failed.group == "lemmas":  # lemmas are not of sizes
-        return None
-    sizes = proof.mapping.sample_sizes(Random(0))[0]
-    for name, variable in proof.mapping.parameters.items():
-        sizes[name] = model.get(proof.base.symbol(variable).symbol_name(), sizes[name])
-    return sizes if proof.mapping.holds(sizes) else None
 
 
 def _precondition(proof: Proof) -> bool:
@@ -127,30 +112,6 @@ def _precondition(proof: Proof) -> bool:
             return False
         raise
     return True
-
-
-def _contradiction(mapping: TensorMapping) -> str:
-    """Which parts of an unsatisfiable precondition contradict each other: without any one of them, none is shown."""
-    rows, columns = size_text(mapping.rows), size_text(mapping.columns)
-    parts = list(zip(mapping.conditions, (c for _, c in mapping.domain), strict=True))
-    parts.append((f"an output of {rows} x {columns} has a cell", all_of(mapping.cell_conditions)))
-    for part in parts[::-1]:
-        fewer = [p for p in parts if p is not part]
-        if _unsatisfiable([condition for _, condition in fewer]):
-            parts = fewer
-    texts = [f"'{text}'" for text, _ in parts]
-    so = "never holds" if len(texts) == 1 else "contradict each other"
-    return f"no size satisfies the precondition: {' and '.join(texts)} {so}"
-
-
-def _unsatisfiable(conditions: Sequence[Expr]) -> bool:
-    encoding = IntegerEncoding(decide, "size")  # what the other conditions imply is not known here
-    try:
-        for condition in conditions:
-            encoding.assume(condition)
-    except NotLinearizable:
-        return False
-    return decide(encoding.hypotheses, smt.FALSE(), 2.0)
 
 
 def _run(proof: Proof) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from chc.mapping.arithmetic.exact import less, total
+from chc.mapping.arithmetic.exact import equal, less, product, successor, total
 from chc.mapping.memory.contexts import Context
 from chc.mapping.memory.layout import Iteration, narrow
 from chc.mapping.program.writes import Fold, Loops
-from ila_lang import Expr, all_of, resize, substitute
+from ila_lang import Expr, all_of, const, ite, resize, substitute
 
 from .alternating import Alternating
 from .unrolled import Cycle
@@ -31,6 +31,16 @@ class Blocks:
         """Where a block begins, and how many iterations it has."""
         here = {self.number: resize(number, self.number.width)}
         return resize(number, 32) * resize(self.apart, 32), substitute(self.length, here)
+
+    def cover(self, whole: Expr) -> Expr:
+        """That block ``number`` goes as far as the next one, or as the last one ends ``whole`` iterations."""
+        end = total([product([self.number, self.apart]), self.length])
+        is_last = equal(successor(self.number), self.count)
+        return ite(is_last, equal(end, whole), equal(self.length, self.apart))
+
+    def none(self, whole: Expr) -> Expr:
+        """That there is a block, or no iteration."""
+        return less(const(0, 1), self.count) | equal(whole, const(0, 1))
 
 
 @dataclass(frozen=True, eq=False)

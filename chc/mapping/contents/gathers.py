@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from chc.mapping.memory.contexts import Context
-from chc.mapping.sampling.samples import Point
+from chc.mapping.program.writes import Point
 from ila_lang import Expr, postorder, substitute
 from smt_encodings.environment import fresh, plain
 

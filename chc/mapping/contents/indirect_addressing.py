@@ -17,8 +17,8 @@ from dataclasses import dataclass, field, replace
 from chc.mapping.arithmetic.exact import less
 from chc.mapping.memory.contexts import Context
 from chc.mapping.memory.layout import Definition, Reader
-from chc.mapping.program.writes import Condition, Fold, Loops, Schedule, Write, conjuncts_of
-from chc.mapping.sampling.samples import Point, Samples
+from chc.mapping.program.writes import Condition, Fold, Loops, Point, Schedule, Write, conjuncts_of
+from chc.mapping.sampling.samples import Samples
 from ila_lang import Expr, false, postorder, substitute, true
 from ila_lang.language.expr import free_variables, resize
 from smt_encodings.claims import Unsupported

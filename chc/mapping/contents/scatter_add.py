@@ -16,8 +16,7 @@ samples show that a cell is hit in iterations that its address tells apart, or b
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from chc.mapping.arithmetic.exact import equal
@@ -25,11 +24,11 @@ from chc.mapping.memory.contexts import Context
 from chc.mapping.memory.layout import Definition, Iteration, Reader
 from chc.mapping.memory.reaching_definitions import ReachingDefinitions
 from chc.mapping.operators import Operator
-from chc.mapping.program.writes import Fold, Write
-from chc.mapping.sampling.samples import Point, interleaved, shared_loops
+from chc.mapping.program.writes import Fold, Point, Write, shared_loops
 from ila_lang import Expr, const, free_variables, ite, resize, true
 from smt_encodings.environment import fresh, plain
 
+from .hits import hitting
 from .reduction import Update, rectangular, update_of
 
 
@@ -96,9 +95,10 @@ def scatter_add(
         if level < len(member.write.loops) and member.write.place[level] < point.place[level]:
             nests.setdefault(_start(member.write, point), []).append(member)
     for start, members in nests.items():
-        hit = _hitting(side, context, (members, start), reader, point)
-        if hit and all(m.operator is hit[0].operator for m in hit):
-            return ScatterAdd(tuple(hit), reader, point)
+        hit = hitting(side, context, ([m.write for m in members], start), reader, point)
+        added = tuple(m for m in members if m.write in hit)
+        if added and all(m.operator is added[0].operator for m in added):
+            return ScatterAdd(added, reader, point)
     return None
 
 
@@ -123,45 +123,3 @@ def _members(side: ReachingDefinitions, memory: Expr) -> Iterator[_Member]:
         own = [k for k, p in enumerate(parts) if side.schedule.mentions(p, {update.register})]
         if len(own) == 1 and parts[own[0]] is update.register and not (difference and own[0] == len(parts) - 1):
             yield _Member(write, update, operator)
-
-
-def _hitting(
-    side: ReachingDefinitions,
-    context: Context,
-    nest: tuple[list[_Member], Point],
-    reader: Reader,
-    point: Point,
-) -> list[_Member]:
-    """Those of the writes of a nest that samples show to hit the cell in iterations that are scattered.
-
-    These differ in counters that the address depends on, or the writes do not take turns.  None where samples show
-    others.
-    """
-    members, start = nest
-    numbers = {side.schedule.writes.index(m.write): m for m in members}
-    histories = side.sampler.histories(context.samples, members[0].write.memory, reader.cell(), point)
-    hit: set[int] = set()
-    rounds: list[list[int]] = []
-    scattered = False
-    for history, around in zip(histories, context.samples.evaluate(start.counters), strict=True):
-        beginning = interleaved(start.place, tuple(around))
-        hits, writers = list[Mapping[Expr, int]](), list[int]()
-        for other, iteration in history:
-            if interleaved(side.schedule.writes[other].place, iteration) < beginning:
-                break
-            if other not in numbers:
-                return []
-            hit.add(other)
-            writers.append(other)
-            hits.append(_moved(numbers[other].write, iteration))
-        scattered = scattered or any(a.get(c, v) != v for a, b in itertools.pairwise(hits) for c, v in b.items())
-        rounds.append(writers[::-1])
-    turns = sorted(hit)
-    in_turn = all(one == turns[k % len(turns)] for writers in rounds for k, one in enumerate(writers))
-    return [m for n, m in numbers.items() if n in hit] if scattered or not in_turn else []
-
-
-def _moved(write: Write, iteration: tuple[int, ...]) -> Mapping[Expr, int]:
-    """The counters that the address of a write depends on, in an iteration."""
-    used = set(free_variables(write.address).values())
-    return {c: value for c, value in zip(write.counters, iteration, strict=True) if c in used}

@@ -15,8 +15,7 @@ from chc.mapping.memory.contexts import Context
 from chc.mapping.memory.layout import Definition, Iteration, Reader, narrow
 from chc.mapping.memory.reaching_definitions import ReachingDefinitions
 from chc.mapping.program.statements import variable_text
-from chc.mapping.program.writes import Fold, Loops, Write, conjuncts_of
-from chc.mapping.sampling.samples import END, Point
+from chc.mapping.program.writes import END, Fold, Loops, Point, Write, conjuncts_of
 from ila_lang import Expr, MemSort, Sort, all_of, const, free_variables, postorder, resize, substitute, true
 from smt_encodings.claims import Unsupported
 from smt_encodings.environment import fresh, plain

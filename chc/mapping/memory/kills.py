@@ -22,9 +22,9 @@ from chc.mapping.arithmetic.injectivity import injectivity_steps
 from chc.mapping.arithmetic.ranges import quick
 from chc.mapping.arithmetic.steps import Step, linearised, require
 from chc.mapping.horn.systems import AntiDependence
-from chc.mapping.program.writes import Write
+from chc.mapping.program.writes import Point, Write, shared_loops
 from chc.mapping.sampling.candidates import candidates
-from chc.mapping.sampling.samples import Point, Sampler, Samples, shared_loops
+from chc.mapping.sampling.samples import Sampler, Samples
 from ila_lang import Expr, all_of, resize
 from smt_encodings.claims import Unsupported
 from smt_encodings.discharge import conjuncts

@@ -11,9 +11,8 @@ from pysmt.fnode import FNode
 from chc.mapping.arithmetic.exact import less
 from chc.mapping.horn.systems import AntiDependence, Track
 from chc.mapping.program.statements import variable_text
-from chc.mapping.program.writes import Loops, Schedule, Write
+from chc.mapping.program.writes import Loops, Point, Schedule, Write
 from chc.mapping.proof import Proof
-from chc.mapping.sampling.samples import Point
 from ila_lang import Expr, all_of, resize, substitute
 from smt_encodings.claims import Unsupported
 from smt_encodings.environment import plain

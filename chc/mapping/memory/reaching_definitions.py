@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 
 import pysmt.shortcuts as smt
 
-from chc.mapping.program.writes import Fold, Loops, Schedule, Write
-from chc.mapping.sampling.samples import Point, Sampler
+from chc.mapping.program.writes import Fold, Loops, Point, Schedule, Write
+from chc.mapping.sampling.samples import Sampler
 from ila_lang import Expr
 from smt_encodings.environment import plain
 

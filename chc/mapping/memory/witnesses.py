@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from chc.mapping.arithmetic.exact import less, total
-from chc.mapping.program.writes import Loops, Write
+from chc.mapping.program.writes import Loops, Point, Write, shared_loops
 from chc.mapping.sampling.candidates import candidates, digits
-from chc.mapping.sampling.samples import Point, Samples, shared_loops
+from chc.mapping.sampling.samples import Samples
 from ila_lang import BvSort, Expr, all_of, free_variables, postorder, resize, substitute
 from smt_encodings.claims import Unsupported
 

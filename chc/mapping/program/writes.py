@@ -215,3 +215,21 @@ class Schedule:
         if any(self.mentions(t, set(fold.registers)) for t in inner.step):
             return fold
         return Fold(fold.here, (*fold.loops, *inner.loops), inner.registers, fold.initial, inner.step, fold.results)
+
+
+@dataclass(frozen=True)
+class Point:
+    """A program point: just before the instance of a statement at ``place`` in iteration ``counters``."""
+
+    place: tuple[int, ...]
+    counters: tuple[Expr, ...] = ()
+
+
+def shared_loops(write: Write, point: Point) -> int:
+    """How many loops are around both a write and a point."""
+    most = min(len(write.loops), len(point.counters))
+    return next((k for k in range(most) if write.place[k] != point.place[k]), most)
+
+
+END = Point((1 << 30,))
+"""After the program."""

@@ -32,7 +32,8 @@ from smt_encodings.expressions.bits import BitEncoding
 from smt_encodings.values import differ, differing_values, falsifying, lemma_instances
 
 from .any_order import AnyOrder, NoSums
-from .blocks import partner_length, partnered
+from .block_lengths import partner_length
+from .blocks import partnered
 from .few_iterations import all_iterations, last_iterations
 from .gathered import pairs
 from .idle import shortened, taken
@@ -40,7 +41,8 @@ from .induction import Goals
 from .iterations import Iterations
 from .lockstep import lock_step, partner_counters
 from .padding import padded, without_padding
-from .scattered_reduction import Sides, holds_fold, often
+from .run_ups import often
+from .scattered_reduction import Sides, holds_fold
 
 
 class InNoOrder(Unsupported):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from chc.mapping.arithmetic.exact import equal, product, total
+from chc.mapping.arithmetic.exact import equal, total
 from chc.mapping.contents.folds import FoldUse
 from chc.mapping.contents.values import Values
 from chc.mapping.memory.contexts import Context
@@ -39,16 +39,6 @@ def all_iterations(context: Context, side: Values, use: FoldUse) -> dict[Expr, E
             # in the context where it has them: elsewhere they may not exist
             return side.unrolled(replace(use, context=context, part=(begin, number)))
     return {}
-
-
-def first_iterations(context: Context, device: FoldUse, ir: FoldUse) -> Expr | None:
-    """The few iterations by which the IR's fold is longer: the device begins with them, written out."""
-    iterations, inner = (product(e for _, e in loops) for loops in (device.loops, ir.loops[1:]))
-    all_of_them = product([ir.loops[0][1], inner])
-    for number in (const(k, 8) for k in range(1, FEW + 1)):
-        if context.proves(equal(all_of_them, total([iterations, product([number, inner])]))):
-            return number
-    return None
 
 
 def last_iterations(context: Context, side: Values, use: FoldUse, length: Expr) -> dict[Expr, Expr]:

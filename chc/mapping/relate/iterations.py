@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from chc.mapping.arithmetic.exact import equal, product
+from chc.mapping.contents.folds import FoldUse
 from chc.mapping.memory.contexts import Context
 from chc.mapping.program.writes import Loops
 from ila_lang import Expr, bv, const, resize
@@ -58,3 +59,10 @@ class Iterations:
                 context.theorem("digits", name, same, "the extent is the product of the radices")
                 return list(pair)
         return None
+
+
+def a_block(context: Context, name: str, use: FoldUse) -> Context | None:
+    """An arbitrary step of a fold over one loop; None where no sample has one."""
+    ((counter, count),) = use.loops
+    own = fresh("block", counter.sort)
+    return context.inside(((own, count),), name) if context.samples.extend(((own, count),), 0).rows else None

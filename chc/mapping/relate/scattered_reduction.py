@@ -16,20 +16,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from chc.mapping.arithmetic.exact import equal, less, number_of
+from chc.mapping.arithmetic.exact import equal, less
 from chc.mapping.contents.folds import FoldUse
 from chc.mapping.contents.values import ScatteredReduction, Values
 from chc.mapping.memory.contexts import Context
 from chc.mapping.memory.layout import Reader, narrow
-from chc.mapping.program.writes import Loops, conjuncts_of
-from chc.mapping.sampling.candidates import candidates
-from chc.mapping.sampling.samples import Point
+from chc.mapping.program.writes import Loops, Point, conjuncts_of
 from ila_lang import Expr, all_of, any_of, const, ite, resize, substitute, true
 from ila_lang.language.expr import variables_of
 from smt_encodings.claims import Unsupported
 from smt_encodings.environment import fresh, plain
 
 from .iterations import Iterations
+from .run_ups import iterations_of
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,7 @@ def holds_fold(sides: Sides, context: Context, cell: ScatteredReduction, use: Fo
     counters = inside.ranges[len(context.ranges) :]
     if len(counters) != len(use.loops) or not counters:
         raise Unsupported(f"the iterations of {name} are not numbered by its counters")
-    at = _iterations(sides, inside, cell, counters)
+    at = iterations_of(sides.device, inside, cell, counters)
     induction = _Induction(cell, inside, counters, at, group, name)
     _exist(induction)
     _ends(induction, context)
@@ -106,35 +105,6 @@ def holds_fold(sides: Sides, context: Context, cell: ScatteredReduction, use: Fo
         substitute(right, {old: ite(first, initial, old)}),
         (old, start),
     )
-
-
-def _iterations(sides: Sides, inside: Context, cell: ScatteredReduction, counters: Loops) -> dict[Expr, Expr]:
-    """The iteration of the write for every iteration of the fold, as terms over coordinates and counters; a guess."""
-    write, definition = cell.definition.write, cell.definition
-    number, count = number_of(counters)
-    last = [definition.at[c] for c in write.counters]
-    address = substitute(write.address, narrow(definition.at))
-    sampler = sides.device.definitions.sampler
-    iterations = sampler.run_up(inside.samples, write, address, last, count - 1 - number)
-    table = candidates(inside.samples, inside.ranges, last, write)
-    at: dict[Expr, Expr] = {}
-    for loop, values in zip(write.counters, zip(*iterations, strict=True), strict=True):
-        term = table.get(tuple(values))
-        if term is None:
-            raise Unsupported(f"no term was found for {loop.name} of the iterations in which {write.label} adds up")
-        at[loop] = resize(term, 32)
-    return at
-
-
-def often(device: Values, context: Context, cell: ScatteredReduction, use: FoldUse) -> list[Expr]:
-    """How often the cell is added to, as a term; nothing where none is found, or where ``use`` has several loops."""
-    write, at = cell.definition.write, narrow(cell.definition.at)
-    address = substitute(write.address, at)
-    runs = device.definitions.sampler.runs(context.samples, write, address, cell.definition.point)
-    hints = [substitute(e, at) for _, e in write.loops]
-    table = candidates(context.samples, context.ranges, [*hints, *(e for _, e in use.loops)], write)
-    term = table.get(tuple(len(run) + 1 for run in runs))
-    return [] if term is None or len(use.loops) != 1 else [term]
 
 
 def _exist(claim: _Induction) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chc.mapping.program.statements import variable_text
-from chc.mapping.program.writes import Loops, Schedule, Write, conjuncts_of
+from chc.mapping.program.writes import Loops, Point, Schedule, Write, conjuncts_of
 from ila_lang import BvSort, Expr, compile_terms, free_variables, postorder
 from ila_lang.language.expr import variables_of
 from smt_encodings.claims import Unsupported
@@ -32,24 +32,6 @@ ENOUGH = 200
 
 MOST_ITERATIONS = 1 << 19
 """Iterations of one write that are tried at a sample: half a minute, and some 200 MB."""
-
-
-@dataclass(frozen=True)
-class Point:
-    """A program point: just before the instance of a statement at ``place`` in iteration ``counters``."""
-
-    place: tuple[int, ...]
-    counters: tuple[Expr, ...] = ()
-
-
-def shared_loops(write: Write, point: Point) -> int:
-    """How many loops are around both a write and a point."""
-    most = min(len(write.loops), len(point.counters))
-    return next((k for k in range(most) if write.place[k] != point.place[k]), most)
-
-
-END = Point((1 << 30,))
-"""After the program."""
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
-from chc.bijections.pieces import Piece, pieces
-from chc.bijections.theorem import goals
+from chc.bijections.pieces import pieces
+from chc.bijections.theorem import Piece, goals
 from ir_semantics.elements.bags import Family, without_common
 from ir_semantics.elements.evaluate import Budget, Evaluation
 from ir_semantics.elements.operators import at_most, minus, plus, quotient, remainder, times
@@ -96,7 +96,6 @@ def test_what_satisfies_the_theorem_makes_bags_equal(
                     b,
                     tuple(_drawn(data, a.variables) for _ in b.variables),
                     tuple(_drawn(data, b.variables) for _ in a.variables),
-                    (),
                 )
                 for a, b in product(*bags)
             ]
@@ -134,3 +133,26 @@ def test_a_family_that_a_bag_has_twice_is_two_objects() -> None:
         (guess,) = pieces(one, other)
         with pytest.raises(ValueError, match="each family of a bag must be an object of its own"):
             next(goals([one], [other, other], [guess]))
+
+
+def test_a_map_is_one_of_its_own_family_and_divides_by_no_variable() -> None:
+    """Where x goes to y, for any y, each y has a counterpart, and its summand is not x's."""
+    with new_terms():
+        vector = Input("x", WORD, (number(64),))
+        one, other = (_family(vector, [3], [1], 0, 0) for _ in range(2))
+        (x,), (y,) = one.variables, other.variables
+        for forwards, backwards in (
+            ((y,), (y,)),
+            ((x,), (x,)),
+            ((quotient(x, plus(x, number(1))),), (y,)),
+            ((x, x), (y,)),
+            ((), (y,)),
+        ):
+            with pytest.raises(ValueError, match="a piece must map the variables of its families"):
+                next(goals([one], [other], [Piece(one, other, forwards, backwards)]))
+        assert _hold([one], [other], [Piece(one, other, (x,), (y,))])
+        size = fresh("n", INTEGERS)
+        divided = Piece(one, other, (quotient(x, size),), (quotient(y, number(2)),))
+        assert divided.divisors == [size]
+        (positive, *_) = goals([one], [other], [divided])
+        assert positive.meaning == "divisors are positive" and positive.goal is at_most(number(1), size)

@@ -132,7 +132,7 @@ def mutants(steps: Sequence[Step], other: FNode, more: FNode) -> Iterator[list[S
     """Lists of steps of which one is used elsewhere, rests on less, says more or is left out."""
     for k, (name, premises, goal, at) in enumerate(steps):
         moved = [{**i, s: t} for i in at for s in i for t in (other, smt.Plus(i[s], smt.Int(1)))]
-        fewer = [[p for j, p in enumerate(premises) if j != i] for i in range(len(premises))]
+        fewer = [[p for j, p in enumerate(premises) if j != i] for i in range(min(len(premises), 3))]
         for changed in (
             *(Step(name, premises, goal, [i]) for i in moved),
             *(Step(name, of, goal, at) for of in ([], *fewer)),
