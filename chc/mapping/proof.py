@@ -15,8 +15,8 @@ from ila_lang.mapping import TensorMapping
 from smt_encodings.discharge import Discharger, conjuncts, decide
 from smt_encodings.expressions.integers import IntegerEncoding, NotLinearizable, is_linear
 
-from .arithmetic.equalities import equality_steps
-from .arithmetic.ranges import apart_steps, quick, range_steps
+from .arithmetic.ranges import quick, range_steps
+from .arithmetic.search import products_of_sizes, steps_to
 from .arithmetic.steps import Step, require
 from .horn.invariants import Inferred
 from .horn.systems import Levels
@@ -144,7 +144,7 @@ class Proof:
             symbols = goal.get_free_variables() & fact.get_free_variables()
             if not fact.is_equals() or is_linear(fact.arg(0)) or not any("!div" in s.symbol_name() for s in symbols):
                 continue
-            for bound in _products_of_sizes(hypotheses, self.sizes):
+            for bound in products_of_sizes(hypotheses, self.sizes):
                 steps = range_steps(hypotheses, fact.arg(0), bound, self.sizes, quick, 1)
                 if steps is not None:
                     require(hypotheses, steps, [steps[-1].goal])
@@ -156,33 +156,4 @@ class Proof:
         return [*hypotheses, *bounds]
 
     def _steps(self, hypotheses: Sequence[FNode], goal: FNode) -> list[Step] | None:
-        if goal.is_not() and goal.arg(0).is_equals():
-            left, right = goal.arg(0).args()
-            return apart_steps(hypotheses, left, right, self.sizes, quick)
-        if goal.is_equals():
-            return equality_steps(hypotheses, goal.arg(0), goal.arg(1), quick)
-        for sizes in (self.sizes, self.sizes | self.quotients) if self.quotients else (self.sizes,):
-            for smaller, larger, gap in _comparisons(goal):
-                steps = range_steps(hypotheses, smaller, larger, sizes, quick, gap)
-                if steps is not None:
-                    return steps
-        return None
-
-
-def _products_of_sizes(hypotheses: Sequence[FNode], sizes: set[FNode]) -> list[FNode]:
-    """Products that facts about sizes alone bound by literals."""
-    smaller = (f.arg(0) for f in conjuncts(hypotheses) if f.is_le() and f.arg(1).is_constant())
-    return [t for t in smaller if not is_linear(t) and t.get_free_variables() <= sizes]
-
-
-def _comparisons(goal: FNode) -> list[tuple[FNode, FNode, int]]:
-    """Inequalities ``smaller + gap <= larger`` of which any one implies the goal, where it has such a form."""
-    if goal.is_and() and goal.args():
-        lower = [a for a in goal.args() if a.is_le() and a.arg(0).is_int_constant(0)]
-        upper = [a for a in goal.args() if not any(a is b for b in lower)]
-        return _comparisons(upper[0]) if len(upper) == 1 else []
-    if goal.is_or():
-        return [c for part in goal.args() for c in _comparisons(part)]
-    if goal.is_lt() or goal.is_le():
-        return [(goal.arg(0), goal.arg(1), int(goal.is_lt()))]
-    return []
+        return steps_to(hypotheses, goal, self.sizes, self.quotients)

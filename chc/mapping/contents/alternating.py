@@ -26,9 +26,11 @@ from ila_lang import Expr, bv, const, resize, substitute
 from smt_encodings.claims import Unsupported
 from smt_encodings.environment import fresh, plain
 
-from .numbered import Numbered, numbering
+from .numbered import Numbered
+from .numberings import numbering
 from .reduction import begins_anew, require_independent
-from .unrolled import Member, Turns, members_of, read_by, written_by_others
+from .turns import Turns
+from .unrolled import Member, members_of, read_by, written_by_others
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,20 +12,16 @@ obligations:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
 from chc.mapping.arithmetic.exact import equal, less, product, successor, total
 from chc.mapping.memory.contexts import Context, in_range
 from chc.mapping.memory.layout import Definition, narrow
-from chc.mapping.program.writes import Loops, Write
-from chc.mapping.sampling.candidates import candidates
-from ila_lang import Expr, all_of, bv, const, postorder, resize, substitute
+from chc.mapping.program.writes import Loops
+from ila_lang import Expr, all_of, const, substitute
 from smt_encodings.environment import fresh, plain
-
-Runs = Sequence[Sequence[tuple[int, ...]]]
-"""At each sample, the iterations in which a cell was updated, one after the other."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +31,12 @@ class Numbered:
     number: Expr
     length: Expr
     weights: Mapping[Expr, int]
-    """By counter, outermost first, by how much the number grows with it; each is a multiple of the next one."""
+    """By counter, outermost first, by how much the number grows with it; each is a multiple of the next one, to 1."""
+
+    def __post_init__(self) -> None:
+        weights = list(self.weights.values())
+        if weights[-1:] != [1] or any(b < 1 or a % b for a, b in pairwise(weights)):
+            raise ValueError(f"weights of digits must be multiples of the next ones, down to 1, not {weights}")
 
     @property
     def loops(self) -> Loops:
@@ -75,32 +76,3 @@ class Numbered:
     def number_of(self, at: Mapping[Expr, Expr]) -> Expr:
         """The number of an iteration."""
         return total([product([at[c], const(weight, 32)]) for c, weight in self.weights.items()])
-
-
-def numbering(
-    context: Context, write: Write, parts: Sequence[Expr], counters: Sequence[Expr], runs: Runs
-) -> Numbered | None:
-    """A numbering of the iterations of counters that the samples show; None where they show none.
-
-    ``parts`` are terms in which the length may occur, of ``write`` or of others with it.
-    """
-    weights: list[int] = []
-    for place in range(len(counters)):
-        unit = tuple(int(k == place) for k in range(len(counters)))
-        found = {run.index(unit) for run in runs if unit in run}
-        if len(found) != 1:
-            return None
-        weights += found
-    if weights[-1] != 1 or any(a % b for a, b in pairwise(weights)):
-        return None
-    if any(sum(a * w for a, w in zip(i, weights, strict=True)) != n for run in runs for n, i in enumerate(run)):
-        return None
-    lengths = tuple(map(len, runs))
-    sizes = [n for n in postorder(parts) if n.sort == bv(32) and context.samples.determine(n)]
-    columns = zip(sizes, zip(*context.samples.evaluate(sizes), strict=True), strict=True)
-    length = next((n for n, column in columns if column == lengths), None)
-    if length is None:
-        length = candidates(context.samples, context.ranges, parts, write).get(lengths)
-    if length is None:
-        return None
-    return Numbered(fresh("number", bv(32)), resize(length, 32), dict(zip(counters, weights, strict=True)))

@@ -38,16 +38,16 @@ from chc.mapping.memory.contexts import Context, before
 from chc.mapping.memory.layout import Definition, Reader, narrow
 from chc.mapping.memory.reaching_definitions import ReachingDefinitions
 from chc.mapping.program.writes import Fold, Loops, Schedule, Write
-from chc.mapping.sampling.candidates import candidates
-from ila_lang import Expr, any_of, bv, compile_terms, const, free_variables, postorder, resize, substitute, true
-from ila_lang.language.expr import variables_of
+from ila_lang import Expr, any_of, bv, const, free_variables, postorder, resize, substitute
 from smt_encodings.claims import Unsupported
 from smt_encodings.discharge import decide
 from smt_encodings.environment import fresh, plain
 from smt_encodings.expressions.bits import BitEncoding
 from smt_encodings.values import differ
 
-from .numbered import Numbered, Runs, numbering
+from .chains import begin_of, chains_of, counters_of, numbered_of
+from .numbered import Numbered
+from .updates import Update, is_one_sum, one_moment, update_of
 
 
 @dataclass(frozen=True)
@@ -63,21 +63,6 @@ class Reduction:
     part: tuple[Expr, Expr] | None
 
 
-@dataclass(frozen=True)
-class Update:
-    """How the value of a write depends on its own cell.
-
-    It is ``value``, with ``register`` for the cell if ``adds`` holds, and otherwise for ``begins``; where there is no
-    such choice, ``begins`` is None.  With ``sum`` it is a fold that begins with the register.
-    """
-
-    register: Expr
-    value: Expr
-    adds: Expr
-    begins: Expr | None
-    sum: Fold | None
-
-
 def reduction(side: ReachingDefinitions, context: Context, definition: Definition) -> Reduction | None:
     """The fold that a cell's last write is the end of; None where the write does not accumulate.
 
@@ -85,15 +70,15 @@ def reduction(side: ReachingDefinitions, context: Context, definition: Definitio
     """
     write = definition.write
     update = update_of(side.schedule, write)
-    chains = _chains(side, context, definition, update)
-    counters = _counters(write, chains)
+    chains = chains_of(side, context, definition, update)
+    counters = counters_of(write, chains)
     if update is None or not counters:
         return None
-    begin = _begin(context, definition, counters, chains)
     name = f"{write.label} {side.schedule.writes.index(write)}, {side.numbered()}"
     loops = tuple(loop for loop in write.loops if loop[0] in counters)
+    begin = begin_of(context, definition, counters, chains) if len(loops) == 1 else None
     ragged = len(loops) > 1 and (_depends(loops) is not None or clash(write, counters) is not None)
-    numbered = _numbered(context, definition, loops, chains) if ragged else None
+    numbered = numbered_of(context, definition, loops, chains) if ragged else None
     some = numbered is not None or (len(loops) == 1 and (begin is not None or clash(write, counters) is not None))
     require_independent(write, counters, exist=some, among=True)
     zero = const(0, 32) if begin is None else begin
@@ -123,14 +108,6 @@ def reduction(side: ReachingDefinitions, context: Context, definition: Definitio
     return Reduction(fold, first, begins, part)
 
 
-def _numbered(context: Context, definition: Definition, loops: Loops, chains: Runs) -> Numbered | None:
-    """The iterations of some loops as those of one that counts them; None where that is not found."""
-    write, counters = definition.write, [c for c, _ in loops]
-    places = [k for k, c in enumerate(write.counters) if c in set(counters)]
-    runs = [[tuple(iteration[k] for k in places) for iteration in reversed(chain)] for chain in chains]
-    return numbering(context, write, definition.limits, counters, runs)
-
-
 def _part(
     context: Context, side: ReachingDefinitions, name: str, first: Definition, last: Definition, counter: Expr
 ) -> tuple[Expr, Expr]:
@@ -145,38 +122,6 @@ def _part(
     happens = Definition(first.write, {**first.at, counter: own + begin}).exists()
     inside.theorem(group, f"{name}: happens", happens, "the write happens in all iterations from the first to the last")
     return begin, length
-
-
-def update_of(schedule: Schedule, write: Write) -> Update | None:
-    """How a write updates the cell that it writes; None where it does not."""
-    own = write.memory.load(write.address)
-    register = fresh(f"cell.{plain(write.memory.name)}", own.sort)
-    added = schedule.folds.get(write.value)
-    whole = added.initial[0] if added is not None and _is_one_sum(schedule, write, added) else write.value
-    if not any(n is own for n in postorder([whole])):
-        return None
-    choices = [n for n in postorder([whole]) if n.op == "ite" and any(a is own for a in n.args[1:])]
-    value, adds, begins = substitute(whole, {own: register}), true, None
-    if len(choices) == 1:
-        condition, then, otherwise = choices[0].args
-        chosen = substitute(whole, {choices[0]: register})
-        known = {*write.counters, *schedule.fragment.parameters.values()}
-        if known.issuperset(variables_of(condition)) and not any(n is own for n in postorder([chosen, condition])):
-            adds, begins = (condition, otherwise) if then is own else (~condition, then)
-            value = chosen
-    if added is None or whole is write.value:
-        return Update(register, value, adds, begins, None)
-    return Update(register, value, adds, begins, added) if value is register else None
-
-
-def _is_one_sum(schedule: Schedule, write: Write, added: Fold) -> bool:
-    """Whether a fold that a write stores has one register, and reads what it does as the write would."""
-    terms = [*added.step, *added.initial]
-    return (
-        len(added.registers) == 1
-        and not any(n in schedule.folds or n in schedule.snapshots for n in postorder(terms))
-        and _one_moment(schedule, added.here, write, schedule.sources(*terms))
-    )
 
 
 def _goes_on(
@@ -214,62 +159,6 @@ def begins_anew(context: Context, side: ReachingDefinitions, name: str, first: D
     group, goal = f"{side.prefix}: accumulation", begins if anew else ~begins
     context.theorem(group, f"{name}: {what}", goal, f"the first iteration begins {meaning}")
     return anew
-
-
-def accumulates(side: ReachingDefinitions, context: Context, definition: Definition) -> bool:
-    """Whether a write updates its cell again and again up to an iteration, as samples tell."""
-    return bool(
-        _counters(definition.write, _chains(side, context, definition, update_of(side.schedule, definition.write)))
-    )
-
-
-def scatters(side: ReachingDefinitions, context: Context, definition: Definition) -> bool:
-    """Whether a write accumulates over counters that its address depends on, such as a row and a tap of a kernel."""
-    used = set(free_variables(definition.write.address).values())
-    update = update_of(side.schedule, definition.write)
-    return any(c in used for c in _counters(definition.write, _chains(side, context, definition, update)))
-
-
-def _chains(side: ReachingDefinitions, context: Context, definition: Definition, update: Update | None) -> Runs:
-    """At each sample, the iterations in which the write updated the cell, with nothing else in between, the last first.
-
-    None for a write whose value does not read the cell that it writes; none before an iteration that begins anew.
-    """
-    write = definition.write
-    if update is None:
-        return []
-    here = Reader(write.address, None, definition.at).cell()
-    runs = side.sampler.runs(context.samples, write, here, definition.point)
-    adds = compile_terms([*context.samples.parameters, *write.counters], [update.adds])
-    chains: list[list[tuple[int, ...]]] = []
-    rows = zip(context.samples.rows, runs, context.samples.evaluate(definition.vector), strict=True)
-    for row, run, last in rows:
-        chain = [last]
-        for earlier in run:
-            if not adds(*context.samples.sizes(row), *chain[-1])[0]:
-                break
-            chain.append(earlier)
-        chains.append(chain)
-    return chains
-
-
-def _counters(write: Write, chains: Runs) -> set[Expr]:
-    """The counters in which iterations of a chain differ."""
-    pairs = ((chain[0], iteration) for chain in chains for iteration in chain)
-    return {c for one, other in pairs for c, a, b in zip(write.counters, one, other, strict=True) if a != b}
-
-
-def _begin(context: Context, definition: Definition, counters: set[Expr], chains: Runs) -> Expr | None:
-    """The first iteration of chains over one loop, where it is not always 0."""
-    write = definition.write
-    places = [n for n, c in enumerate(write.counters) if c in counters]
-    first = tuple(chain[-1][places[0]] for chain in chains) if len(places) == 1 else ()
-    if not any(first):
-        return None
-    here = Reader(write.address, None, definition.at).cell()
-    near = [here, *definition.vector, *definition.limits]
-    table = candidates(context.samples, context.ranges, near, write)
-    return const(first[0], 32) if len(set(first)) == 1 else table.get(first)
 
 
 def require_independent(write: Write, counters: set[Expr], *, exist: bool = False, among: bool = False) -> None:
@@ -378,9 +267,9 @@ def _onefold_of(side: ReachingDefinitions, name: str, write: Write, value: Expr,
     schedule = side.schedule
     added = schedule.folds[result]
     terms = (value, *added.step, *added.initial)
-    if value.sort != result.sort or not _is_one_sum(schedule, write, added):
+    if value.sort != result.sort or not is_one_sum(schedule, write, added):
         return False
-    if not _one_moment(schedule, added.here, write, schedule.sources(*terms)):
+    if not one_moment(schedule, added.here, write, schedule.sources(*terms)):
         return False
     (carried,), (step,), (start,) = added.registers, added.step, added.initial
     anything = fresh("any.sum", result.sort)
@@ -406,13 +295,6 @@ def _onefold_of(side: ReachingDefinitions, name: str, write: Write, value: Expr,
         meaning = "a sum that is added to a cell is the sum that begins with the cell"
         side.layout.proof.discharger.ask(f"{side.prefix}: accumulation", f"{name}: {text}", [question], meaning)
     return True
-
-
-def _one_moment(schedule: Schedule, here: Write, write: Write, memories: set[Expr]) -> bool:
-    """Whether a write reads from memories what is read before, at ``here``, in the same iteration of the same loops."""
-    if here.place[:-1] != write.place[:-1]:
-        return False
-    return not any(here.place < w.place < write.place for m in memories for w in schedule.writes_to(m))
 
 
 def _data(terms: list[Expr]) -> Mapping[Expr, Expr]:

@@ -29,7 +29,8 @@ from ila_lang import Expr, const, free_variables, ite, resize, true
 from smt_encodings.environment import fresh, plain
 
 from .hits import hitting
-from .reduction import Update, rectangular, update_of
+from .reduction import rectangular
+from .updates import Update, update_of
 
 
 @dataclass(frozen=True)

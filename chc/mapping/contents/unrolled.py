@@ -12,7 +12,6 @@ induction over the loop's iterations, which follow each other lexicographically:
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -21,11 +20,13 @@ from chc.mapping.memory.contexts import Context
 from chc.mapping.memory.layout import Definition, Iteration, Reader, narrow
 from chc.mapping.memory.reaching_definitions import ReachingDefinitions
 from chc.mapping.program.writes import Fold, Loops, Write
-from ila_lang import Expr, all_of, any_of, compile_terms, resize, substitute
+from ila_lang import Expr, all_of, any_of, resize, substitute
 from smt_encodings.claims import Unsupported
 from smt_encodings.environment import fresh, plain
 
-from .reduction import Update, begins_anew, clash, ends, fold_of, require_independent, update_of
+from .reduction import begins_anew, ends, fold_of, require_independent
+from .turns import Turns
+from .updates import Update, update_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,23 +79,6 @@ def read_by(
     return side.of(context, write.memory, reader, definition.point, likely)
 
 
-@dataclass(frozen=True)
-class Turns:
-    """Writes that update a cell in turn, as samples tell; the last one gave the cell its value."""
-
-    writes: list[Write]
-    counters: set[Expr]
-    """Those in which iterations of the last one differ."""
-    chains: list[list[tuple[int, tuple[int, ...]]]]
-    """At each sample, numbers and iterations of these writes, one after the other, the last one first."""
-
-    @property
-    def whole(self) -> bool:
-        """Whether all of them updated the cell equally often, in iterations that exist whatever their number is."""
-        complete = all(len(chain) % len(self.writes) == 0 for chain in self.chains)
-        return complete and clash(self.writes[-1], self.counters, among=False) is None
-
-
 def cycle(side: ReachingDefinitions, context: Context, definition: Definition, turns: Turns) -> Cycle:
     """Whole rounds of writes that update a cell in turn, up to ``definition``.
 
@@ -121,48 +105,6 @@ def members_of(side: ReachingDefinitions, name: str, writes: Sequence[Write]) ->
         assert update is not None
         members.append(Member(one, update, fold_of(side, f"{name}, write {number}", one, update, ())))
     return tuple(members)
-
-
-def in_turn(side: ReachingDefinitions, context: Context, definition: Definition) -> Turns | None:
-    """Writes that update the cell in turn, as samples tell.
-
-    None where only one does, or where one iteration of them gave the cell its value at all samples.
-    """
-    schedule, samples, write = side.schedule, context.samples, definition.write
-    updates = {n: update_of(schedule, w) for n, w in enumerate(schedule.writes) if w.memory is write.memory}
-    adds = {
-        n: compile_terms([*samples.parameters, *schedule.writes[n].counters], [u.adds])
-        for n, u in updates.items()
-        if u is not None
-    }
-    last = schedule.writes.index(write)
-    here = Reader(write.address, None, definition.at).cell()
-    histories = side.sampler.histories(samples, write.memory, here, definition.point)
-    ends_at = samples.evaluate([definition.at[c] for c in write.counters])
-    chains: list[list[tuple[int, tuple[int, ...]]]] = []
-    for row, history, iteration in zip(samples.rows, histories, ends_at, strict=True):
-        chain = [(last, tuple(iteration))]
-        for earlier in history:
-            number, counters = chain[-1]
-            if number not in adds or not adds[number](*samples.sizes(row), *counters)[0]:
-                break
-            chain.append(earlier)
-        chains.append(chain)
-    longest = [n for n, _ in max(chains, key=len)]
-    period = longest.index(last, 1) if last in longest[1:] else 0
-    pattern = longest[:period]
-    if period < 2 or len(set(pattern)) < period or any(n not in adds for n in pattern):
-        return None
-    rounds = []
-    for chain in chains:
-        pairs = itertools.takewhile(lambda p: p[0][0] == p[1], zip(chain, itertools.cycle(pattern), strict=False))
-        rounds.append([one for one, _ in pairs])
-    counters_of: set[Expr] = set()
-    for chain in rounds:
-        for _, iteration in chain[::period]:
-            differ = zip(write.counters, iteration, chain[0][1], strict=True)
-            counters_of |= {c for c, a, b in differ if a != b}
-    return Turns([schedule.writes[n] for n in reversed(pattern)], counters_of, rounds) if counters_of else None
 
 
 def _follow(

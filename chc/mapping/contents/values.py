@@ -21,11 +21,13 @@ from smt_encodings.claims import Unsupported
 from smt_encodings.environment import fresh, plain
 
 from .alternating import Alternating, alternating
+from .chains import accumulates, scatters
 from .folds import FoldUse
 from .gathers import Gather, gather_of
-from .reduction import accumulates, reduction, scatters
+from .reduction import reduction
 from .scatter_add import ScatterAdd, scatter_add
-from .unrolled import Cycle, Turns, cycle, in_turn
+from .turns import Turns, in_turn
+from .unrolled import Cycle, cycle
 
 _NOTHING: Iteration = {}
 

@@ -23,15 +23,15 @@ from chc.mapping.arithmetic.ranges import quick
 from chc.mapping.arithmetic.steps import Step, linearised, require
 from chc.mapping.horn.systems import AntiDependence
 from chc.mapping.program.writes import Point, Write, shared_loops
-from chc.mapping.sampling.candidates import candidates
-from chc.mapping.sampling.samples import Sampler, Samples
-from ila_lang import Expr, all_of, resize
+from chc.mapping.sampling.samples import Sampler
+from ila_lang import all_of
 from smt_encodings.claims import Unsupported
 from smt_encodings.discharge import conjuncts
 from smt_encodings.expressions.integers import is_linear
 
 from .contexts import Context, SymbolicInstance, before
 from .layout import Definition, Layout, Reader
+from .meetings import meeting, overwriting
 
 _MEANING = "no other write of this cell comes between its reaching definition and the point where it is read"
 
@@ -202,7 +202,7 @@ class NoKill:
     def _read_before_overwritten(self, known: list[FNode]) -> bool:
         """An anti-dependence: overwritten in one iteration only, and read before, by invariants of both's levels."""
         shared = shared_loops(self.other, self.point)
-        writer = self._overwriting(shared)
+        writer = overwriting(self.context, self.sampler, self.other, (self.reader, self.point))
         if not writer:
             return False
         instance, context = self._instance, self.context
@@ -219,19 +219,6 @@ class NoKill:
         context.theorem(self.group, f"{self._what()}: read before", facts, meaning)
         self.layout.anti_dependences.setdefault(self.other, []).append(dependence)
         return True
-
-    def _overwriting(self, shared: int) -> tuple[Expr, ...]:
-        """The iteration of the first loops of ``other`` that overwrites the cell, if one does; guessed at samples."""
-        iterations = self.sampler.overwriting(self.context.samples, self.other, self.reader.cell()) if shared else []
-        rows = [k for k, iteration in enumerate(iterations) if iteration is not None]
-        if not rows:
-            return ()
-        samples = self.context.samples
-        some = Samples(samples.parameters, samples.variables, tuple(samples.rows[k] for k in rows))
-        table = candidates(some, self.context.ranges, [self.reader.cell(), *self.point.counters])
-        columns = zip(*(iterations[k][:shared] for k in rows), strict=True)  # type: ignore[index]
-        components = tuple(resize(term, 32) for term in map(table.get, columns) if term is not None)
-        return components if len(components) == shared else ()
 
     def _known_counters(self) -> list[FNode]:
         """Counters that the address determines, at an iteration that is known to write the cell."""
@@ -254,13 +241,9 @@ class NoKill:
         context, other, reader = self.context, self.other, self.reader
         iterations = self.sampler.meeting(context.samples, other, reader.cell())
         determined = self.layout.determined(other) if iterations else None
-        if not iterations or not determined:
-            return []
-        table = candidates(context.samples, context.ranges, [reader.cell()])
-        terms = [table.get(tuple(values)) for values in zip(*iterations, strict=True)]
-        at = {c: resize(t, 32) for c, t in zip(other.counters, terms, strict=True) if t is not None}
-        inside = Definition(other, at).exists() if len(at) == len(terms) else None
-        if inside is None or not context.proves(inside):
+        at = meeting(context, other, reader, iterations) if determined else None
+        inside = None if at is None else Definition(other, at).exists()
+        if not determined or at is None or inside is None or not context.proves(inside):
             return []
         pair = self._instance.instantiated(context, other.address, at), reader.term(context)
         same = smt.Equals(*pair)

@@ -39,10 +39,11 @@ from ila_lang import (
 )
 from ila_lang.interpreter.machine import store_plan
 from ila_lang.language.build import coerce
-from ila_lang.language.expr import bv_const, rebuild, resize, variables_of
+from ila_lang.language.expr import bv_const, variables_of
 from smt_encodings.claims import Unsupported
 from smt_encodings.environment import fresh
 
+from .patterns import chosen_at, generalise
 from .writes import Loops, Write
 
 
@@ -143,7 +144,7 @@ def choices(
         return None
     if any(n.op == "load" for n in postorder(list(possible.values()))):
         return None
-    happen = _chosen(possible, list(fragment.parameters.values()), loops, samples)
+    happen = chosen_at(possible, list(fragment.parameters.values()), loops, samples)
     if len(happen) < 2 or any(getattr(ila.instructions[name], "reserved", "") for name in happen):
         return None
     chosen = {name: possible[name] for name in possible if name in happen}
@@ -154,28 +155,6 @@ def choices(
     effects = [_effect(fragment, what, ila.instructions[name], known, true) for name in chosen]
     effects = [replace(e, condition=c) for e, c in zip(effects, chosen.values(), strict=True)]
     return [replace(effects[0], selected=selected), *effects[1:]]
-
-
-def _chosen(
-    possible: Mapping[str, Expr], parameters: Sequence[Expr], loops: Loops, samples: Sequence[Mapping[str, int]]
-) -> set[str]:
-    """The instructions that decode a command in some iteration at sample sizes; of long loops, both ends are tried."""
-    counters = [c for c, _ in loops]
-    run = compile_terms([*parameters, *counters], list(possible.values()))
-    extents = [compile_terms([*parameters, *counters[:k]], [e]) for k, (_, e) in enumerate(loops)]
-    chosen: set[str] = set()
-    for sizes in samples:
-        iterations: list[tuple[int, ...]] = [tuple(sizes[p.name] for p in parameters)]
-        for extent in extents:
-            iterations = [
-                (*before, k)
-                for before in iterations
-                for k in sorted({0, 1, int(extent(*before)[0]) - 1})
-                if 0 <= k < extent(*before)[0]
-            ]
-        for iteration in iterations:
-            chosen |= {name for name, holds in zip(possible, run(*iteration), strict=True) if holds}
-    return chosen
 
 
 def _known(fragment: Fragment, command: Command, scalars: Mapping[Expr, Expr]) -> dict[Expr, Expr]:
@@ -255,7 +234,7 @@ def generalised(cases: Sequence[Decoded], counter: Expr, what: str) -> Decoded:
 
     def common(terms: list[Expr]) -> Expr:
         first = 1 if len(terms) > 2 else 0  # a literal 0 is often simplified away
-        pattern = _generalise(terms[first], terms[first + 1], counter, first)
+        pattern = generalise(terms[first], terms[first + 1], counter, first)
         if pattern is None:
             raise problem
         for k, term in enumerate(terms):
@@ -355,26 +334,8 @@ def _apart(addresses: Sequence[Expr]) -> bool:
 
 def instances(terms: Sequence[Expr], counter: Expr) -> Expr | None:
     """A term of which ``terms`` are the instances at 0, 1, 2, ...; None if there is none."""
-    pattern = _generalise(terms[1], terms[2], counter, 1)
+    pattern = generalise(terms[1], terms[2], counter, 1)
     if pattern is None:
         return None
     at = ({counter: bv_const(k, counter.width)} for k in range(len(terms)))
     return pattern if all(substitute(pattern, here) is term for here, term in zip(at, terms, strict=True)) else None
-
-
-def _generalise(one: Expr, two: Expr, counter: Expr, at: int) -> Expr | None:
-    """A term that is ``one`` where the counter is ``at`` and ``two`` where it is ``at + 1``."""
-    if one is two:
-        return one
-    if one.is_const and two.is_const and one.sort != BOOL and one.sort == two.sort:
-        step = two.value - one.value
-        first = one.value - step * at
-        if step <= 0 or first < 0:
-            return None
-        return resize(counter, one.width) * step + first
-    if one.op != two.op or one.params != two.params or one.func is not two.func or len(one.args) != len(two.args):
-        return None
-    args = [_generalise(a, b, counter, at) for a, b in zip(one.args, two.args, strict=True)]
-    if any(a is None for a in args):
-        return None
-    return rebuild(one, tuple(a for a in args if a is not None))
