@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from random import Random
 
-from ila_lang import Expr, all_of, any_of, postorder, resize, substitute
+from ila_lang import Expr, all_of, any_of, resize, substitute
 from ila_lang.mapping import TensorMapping
 
 from .arithmetic.exact import at_most, equal, less, number_of, product
+from .cells import output_choices, samples_of_cells
 from .contents.indirect_addressing import IndirectAddressing
 from .contents.values import Values
 from .horn.align import align
-from .horn.systems import ACCUMULATED_ONCE, READ_FIRST, WRITTEN_ONCE, Nest, Track
+from .horn.systems import ACCUMULATED_ONCE, READ_FIRST, WRITTEN_ONCE, AntiDependence, Nest, Track
 from .memory.cases import Split, in_cases
 from .memory.contexts import Context, in_range
-from .memory.layout import Definition, Layout, narrow
+from .memory.layout import Definition, Layout
 from .memory.reaching_definitions import ReachingDefinitions
 from .program.schedule import schedule_of
 from .program.writes import Loops, Write
@@ -29,11 +29,11 @@ from .relate.equivalence import Equivalence
 from .relate.induction import Goal, Goals
 from .relate.lockstep import lock_step, meet
 from .sampling.samples import Sampler, Samples, samples_of
-from .sampling.sizes import Sizes, Tried
+from .sampling.sizes import Tried
 
 MOST_ANTI_DEPENDENCES = 2
-"""How many pairs of reader and overwriter one Horn system tracks, which serves for all: with 8 of them Spacer takes 40
-times as long."""
+"""How many pairs of reader and overwriter one Horn system tracks, which serves for all of their form: with 8 of them
+Spacer takes 40 times as long."""
 
 
 def prove_by_dataflow(proof: Proof) -> None:
@@ -49,7 +49,7 @@ def prove_by_dataflow(proof: Proof) -> None:
     proof.name_quotients([e for schedule in schedules for write in schedule.writes for _, e in write.loops])
     sizes.samplers = [Sampler(schedule) for schedule in schedules]
     proof.samples = sizes.quick()
-    context = Context(proof, proof.base, cell, _of_cells(proof))
+    context = Context(proof, proof.base, cell, samples_of_cells(proof))
     domain = Context(proof, proof.domain, (), Samples(proof.parameters, (), tuple(proof.samples)), "domain")
     sides = []
     for (prefix, _), sampler in zip(fragments, sizes.samplers, strict=True):
@@ -72,19 +72,8 @@ def prove_by_dataflow(proof: Proof) -> None:
         if mapping.recurrent:  # what holds at an earlier timestep must hold in all cases
             raise
         proof.samples, spare = sizes.recombined()
-        in_cases(replace(context, samples=_of_cells(proof, spare)), "", compare)
+        in_cases(replace(context, samples=samples_of_cells(proof, spare)), "", compare)
     _track_writes(proof, sides, together)
-
-
-def _of_cells(proof: Proof, spare: Sequence[Sizes] = ()) -> Samples:
-    """Samples of output cells, with spare ones at further sizes."""
-    mapping = proof.mapping
-    samples = samples_of(proof.parameters, mapping.coordinates, proof.samples)
-    if spare:
-        others = samples_of(proof.parameters, mapping.coordinates, spare)
-        rows = Random(0).sample(others.rows, len(others.rows))  # of different sizes, whichever are taken
-        samples = replace(samples, spare=replace(others, rows=tuple(rows)))
-    return samples.where(all_of(mapping.cell_conditions)) if mapping.cell_beyond else samples
 
 
 def _output(equivalence: Equivalence, sizes: Context, context: Context) -> dict[Write, Nest]:
@@ -132,7 +121,7 @@ def _track_writes(proof: Proof, sides: Sequence[Values], together: Mapping[Write
         for instance in layout.instances.values():
             instance.fits()
         for write in layout.schedule.writes:
-            dependences = list(dict.fromkeys(layout.anti_dependences.get(write, [])))[:MOST_ANTI_DEPENDENCES]
+            dependences = _tracked(list(dict.fromkeys(layout.anti_dependences.get(write, []))))
             if write in layout.written_once:
                 track = layout.written_once[write].track(layout.prefix)
                 nest = together.get(write) or Nest(write.label, track, [WRITTEN_ONCE])
@@ -148,6 +137,15 @@ def _track_writes(proof: Proof, sides: Sequence[Values], together: Mapping[Write
         for (write, counters), definition in layout.accumulated.items():
             track = definition.track(layout.prefix).only(counters)
             proof.levels.nests.append(Nest(f"{write.label}, accumulation", track, [ACCUMULATED_ONCE]))
+
+
+def _tracked(dependences: Sequence[AntiDependence]) -> list[AntiDependence]:
+    """A few dependences: all that are there have the form of one of them."""
+    chosen = [*dependences[:MOST_ANTI_DEPENDENCES]]
+    for dependence in dependences:
+        if all(dependence.form != other.form for other in chosen):
+            chosen.append(dependence)
+    return chosen
 
 
 def _in_lock_step(sizes: Context, context: Context, goal: Goal, device: Values, ir: Values) -> dict[Write, Nest]:
@@ -221,7 +219,7 @@ def _cases(context: Context, ir: Values, definition: Definition | None) -> list[
     if definition is None or context.proof.mapping.recurrent:
         return [context]
     cases = [context]
-    for condition in _choices(context, ir, definition):
+    for condition in output_choices(context, ir, definition):
         split = []
         for case in cases:
             if len({v for (v,) in case.samples.evaluate([condition])}) == 1:
@@ -232,18 +230,6 @@ def _cases(context: Context, ir: Values, definition: Definition | None) -> list[
         cases = split
     around = f"{context.name}, " if context.name else ""
     return [replace(c, name=f"{around}case {k}") for k, c in enumerate(cases, 1)] if len(cases) > 1 else cases
-
-
-def _choices(context: Context, side: Values, definition: Definition) -> list[Expr]:
-    """The conditions, over coordinates and sizes alone, by which the value that ``definition`` stores is chosen."""
-    folds, here = side.definitions.schedule.folds, narrow(definition.at)
-    terms, seen = [definition.write.value], 0
-    while seen < len(terms):  # steps of folds, too
-        used = (folds[n] for n in postorder([terms[seen]]) if n in folds)
-        terms += [t for fold in used for t in (*fold.initial, *fold.step)]
-        seen += 1
-    conditions = [substitute(n.args[0], here) for n in postorder(terms) if n.op == "ite"]
-    return list(dict.fromkeys(c for c in conditions if context.samples.determine(c)))
 
 
 def device_name(mapping: TensorMapping) -> str:

@@ -1,4 +1,4 @@
-"""Theorems about index terms in steps, and whether steps are a proof; products of symbols as symbols.
+"""Theorems about index terms in steps, and whether steps are a proof.
 
 What looks for steps (:mod:`.ranges`, :mod:`.equalities`, :mod:`.injectivity`) is not trusted.  Each step is an
 obligation: its goal follows from its premises, whatever numbers the symbols are.  So instances of it hold, too.
@@ -58,7 +58,7 @@ def _instance(formula: FNode, at: Mapping[FNode, FNode]) -> FNode:
 
 
 def _form(formula: FNode) -> object:
-    """A comparison of integers by the sum of products that it compares with 0; other formulas by themselves."""
+    """A formula with comparisons of integers by the sums of products that they compare with 0."""
     inner = formula.arg(0) if formula.is_not() else formula
     if inner.is_equals():
         terms = difference_of(expand(inner.arg(0)), expand(inner.arg(1)))
@@ -70,47 +70,6 @@ def _form(formula: FNode) -> object:
         strict = inner.is_lt() != formula.is_not()
         terms = difference_of(expand(larger), expand(smt.Plus(smaller, smt.Int(int(strict)))))
         return "at least 0", frozenset(terms.items())
+    if formula.is_bool_op():
+        return formula.node_type(), *map(_form, formula.args())
     return formula
-
-
-def linearised(formulas: Sequence[FNode]) -> list[FNode]:
-    """The formulas with a symbol for each product of symbols, the same one wherever the product stands.
-
-    What follows from them for any values of these symbols follows from the formulas themselves.
-    """
-    products: dict[tuple[FNode, ...], FNode] = {}
-
-    def plain(term: FNode) -> FNode:
-        parts = []
-        for monomial, coefficient in expand(term).items():
-            if len(monomial) > 1 and monomial not in products:
-                products[monomial] = smt.Symbol(f"!product{len(products)}", INT)
-            factors = [products[monomial]] if len(monomial) > 1 else list(monomial)
-            parts.append(smt.Times(smt.Int(coefficient), *factors) if factors else smt.Int(coefficient))
-        return smt.Plus(parts) if parts else smt.Int(0)
-
-    def walk(formula: FNode) -> FNode:
-        if formula.is_le():
-            return smt.LE(plain(formula.arg(0)), plain(formula.arg(1)))
-        if formula.is_lt():
-            return smt.LT(plain(formula.arg(0)), plain(formula.arg(1)))
-        if formula.is_equals():
-            return smt.Equals(plain(formula.arg(0)), plain(formula.arg(1)))
-        if formula.is_symbol() or formula.is_bool_constant():
-            return formula
-        parts = [walk(a) for a in formula.args()]
-        if formula.is_and():
-            return smt.And(parts)
-        if formula.is_or():
-            return smt.Or(parts)
-        if formula.is_not():
-            return smt.Not(parts[0])
-        if formula.is_implies():
-            return smt.Implies(*parts)
-        if formula.is_iff():
-            return smt.Iff(*parts)
-        if formula.is_ite():
-            return smt.Ite(*parts)
-        raise ValueError(f"Formula must be made of comparisons and connectives, not {formula}")
-
-    return [walk(f) for f in formulas]

@@ -81,6 +81,11 @@ class AntiDependence:
     writer: tuple[Expr, ...]
     same_iteration: bool
 
+    @property
+    def form(self) -> tuple[int, bool]:
+        """Dependences of one form have the same systems but for the iterations' components, which are any."""
+        return len(self.reader), self.same_iteration
+
     def facts(self) -> list[Expr]:
         """For each loop: where the components of all outer ones agree, the read comes no later."""
         pairs = list(zip(self.reader, self.writer, strict=True))

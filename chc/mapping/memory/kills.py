@@ -19,8 +19,9 @@ from pysmt.fnode import FNode
 
 from chc.mapping.arithmetic.correspondence import corresponding
 from chc.mapping.arithmetic.injectivity import injectivity_steps
+from chc.mapping.arithmetic.products import linearised
 from chc.mapping.arithmetic.ranges import quick
-from chc.mapping.arithmetic.steps import Step, linearised, require
+from chc.mapping.arithmetic.steps import Step, require
 from chc.mapping.horn.systems import AntiDependence
 from chc.mapping.program.writes import Point, Write, shared_loops
 from chc.mapping.sampling.samples import Sampler
@@ -129,9 +130,10 @@ class NoKill:
         if self.point.place == self.other.place:
             ends.append(dict(zip(self.other.counters, self.point.counters, strict=True)))
         facts = self.layout.output_dependence(self.other).facts(self.context, self.group, self._what(), ends)
-        *premises, goal = linearised([*self._linear(), *facts, self._goal])
+        (*premises, goal), products = linearised([*self._linear(), *facts, self._goal])
         if not quick(premises, goal):
             return False
+        require([*self._linear(), *facts], [Step(self._what(), premises, goal, [products])], [self._goal])
         self.context.proof.discharger.follows(self.group, self._what(), premises, goal, _MEANING)
         return True
 

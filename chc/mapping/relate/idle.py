@@ -11,7 +11,7 @@ from one number on, as many as the other side has.  Obligations:
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import pysmt.shortcuts as smt
@@ -22,17 +22,16 @@ from chc.mapping.contents.folds import FoldUse
 from chc.mapping.contents.values import Values
 from chc.mapping.memory.contexts import Context
 from chc.mapping.memory.layout import narrow
-from ila_lang import BvSort, Expr, all_of, any_of, const, ite, postorder, resize, substitute
+from ila_lang import Expr, all_of, any_of, const, postorder, substitute
 from smt_encodings.discharge import decide
 from smt_encodings.environment import fresh, plain
 from smt_encodings.expressions.bits import BitEncoding
 from smt_encodings.values import differ, lemma_instances
 
+from .beginnings import beginnings
+
 _MOST_CHOICES = 4
 """Choices of a step whose outcomes are all tried."""
-
-_MOST_BEGINNINGS = 40
-"""Terms that are tried as the first iteration that counts."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ def taken(side: Values, use: FoldUse, lengths: Sequence[Expr], context: Context,
     condition = substitute(idle.condition, narrow(use.iteration(names)))
     selected: list[tuple[Expr, Expr]] = []
     for (counter, extent), length, differs in zip(use.loops, lengths, longer, strict=True):
-        for begin in _beginnings(use, lengths, context) if differs else []:
+        for begin in beginnings(use, lengths, context) if differs else []:
             end = total([begin, length])
             outside = less(names[counter], begin) | ~less(names[counter], end)
             fits, goal = ~less(extent, end), outside.implies(condition)
@@ -126,18 +125,3 @@ def _branched(term: Expr, branches: dict[Expr, Expr]) -> Expr:
 def _arbitrary(term: Expr) -> Expr:
     """A step with anything in place of what it reads."""
     return substitute(term, {n: fresh("any.word", n.sort) for n in postorder([term]) if n.op == "load"})
-
-
-def _beginnings(use: FoldUse, lengths: Sequence[Expr], context: Context) -> Iterator[Expr]:
-    """What may be the first iteration that counts: 0, that before the last so many, where a comparison turns, parts."""
-    yield const(0, 32)
-    yield from (resize(e, 32) - resize(n, 32) for (_, e), n in zip(use.loops, lengths, strict=True))
-    conditions = postorder([n.args[0] for n in postorder(use.fold.step) if n.op == "ite"])
-    start = narrow(use.iteration({c: const(0, c.width) for c, _ in use.fold.loops}))
-    turns = []
-    for left, right in (n.args for n in conditions if n.op in ("bvult", "bvule")):
-        one, other = (resize(substitute(t, start), 32) for t in (left, right))
-        turns += [ite(a < b, b - a, const(0, 32)) for a, b in ((one, other), (other, one))]
-    parts = [resize(n, 32) for n in postorder(lengths) if isinstance(n.sort, BvSort) and n.width <= 32]
-    terms = [term for t in (*turns, *parts) for term in (t, t + 1)]
-    yield from [t for t in dict.fromkeys(terms) if context.samples.determine(t)][:_MOST_BEGINNINGS]

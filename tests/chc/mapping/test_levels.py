@@ -16,6 +16,7 @@ from pysmt.typing import BOOL, INT
 
 from chc.mapping.arithmetic.injectivity import injectivity_steps
 from chc.mapping.arithmetic.steps import Step
+from chc.mapping.dataflow import _tracked
 from chc.mapping.horn.invariants import Inferred, infer, parse_term, show_invariant
 from chc.mapping.horn.levels import Event, Hazard, LevelSystem, Side, System
 from chc.mapping.horn.splits import Counted, SplitSystem
@@ -344,3 +345,13 @@ def test_what_is_no_condition_is_refused(text: str) -> None:
 
 
 pop_env()
+
+
+def test_a_dependence_of_each_form_is_tracked() -> None:
+    """Two stand for all of their form; one whose read must come in an earlier iteration is of another form."""
+    one, other = const(1, 32), const(2, 32)
+    same = [AntiDependence((const(k, 32),), (other,), True) for k in range(4)]
+    earlier, deeper = AntiDependence((one,), (other,), False), AntiDependence((one, one), (other, other), True)
+    assert _tracked(same) == same[:2]
+    assert _tracked([*same, earlier, deeper, earlier]) == [*same[:2], earlier, deeper]
+    assert {d.form for d in (*same, earlier, deeper)} == {d.form for d in _tracked([*same, earlier, deeper])}

@@ -15,8 +15,9 @@ from pysmt.typing import INT
 from chc.mapping.arithmetic.correspondence import corresponding
 from chc.mapping.arithmetic.equalities import equality_steps
 from chc.mapping.arithmetic.injectivity import injectivity_steps, part_steps
+from chc.mapping.arithmetic.products import linearised
 from chc.mapping.arithmetic.ranges import apart_steps, digit_steps, quick, range_steps
-from chc.mapping.arithmetic.steps import Step, linearised
+from chc.mapping.arithmetic.steps import Step
 from chc.mapping.program.statements import distributable
 from chc.mapping.prove import prove
 from chc.mapping.sampling.samples import Samples, interleaved
@@ -297,7 +298,7 @@ def test_places_and_counters_take_turns(place: tuple[int, ...], counters: tuple[
 def test_a_choice_of_conditions_is_linearised_like_other_connectives() -> None:
     a, b, n = (smt.Symbol(name, INT) for name in "abn")
     choice = smt.Ite(smt.LT(a, b), smt.LT(smt.Times(a, n), n), smt.LE(n, smt.Times(a, n)))
-    (plain,) = linearised([choice])
+    (plain,), _ = linearised([choice])
     product = smt.Symbol("!product0", INT)
     assert plain.is_ite() and plain.get_free_variables() == {a, b, n, product}
     assert smt.is_valid(smt.Iff(plain, smt.Ite(smt.LT(a, b), smt.LT(product, n), smt.LE(n, product))), solver_name="z3")
