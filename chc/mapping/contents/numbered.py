@@ -35,7 +35,7 @@ class Numbered:
 
     def __post_init__(self) -> None:
         weights = list(self.weights.values())
-        if weights[-1:] != [1] or any(b < 1 or a % b for a, b in pairwise(weights)):
+        if weights[-1:] != [1] or min(weights) < 1 or any(a % b for a, b in pairwise(weights)):
             raise ValueError(f"weights of digits must be multiples of the next ones, down to 1, not {weights}")
 
     @property

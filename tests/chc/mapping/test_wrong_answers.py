@@ -13,6 +13,7 @@ import pytest
 
 import chc.mapping.arithmetic.injectivity
 import chc.mapping.arithmetic.ranges
+import chc.mapping.arithmetic.search
 import chc.mapping.contents.reduction
 import chc.mapping.memory.contexts
 import chc.mapping.memory.kills
@@ -43,6 +44,7 @@ QUESTIONS = {
             chc.mapping.memory.kills,
             chc.mapping.memory.output_dependence,
             chc.mapping.proof,
+            chc.mapping.arithmetic.search,
             chc.mapping.arithmetic.injectivity,
             chc.mapping.memory.contexts,
         )
