@@ -1,7 +1,4 @@
-"""Guesses may be wrong: where one is what a wrong claim would need, the claim is not proved, and an obligation fails.
-
-Every claim here would follow if the guess that is handed over were believed.
-"""
+"""Guesses may be wrong: where one is what a wrong claim would need, the claim is not proved, and an obligation fails."""
 
 from __future__ import annotations
 
@@ -95,9 +92,11 @@ def test_a_write_that_adds_to_the_cell_is_left_out(monkeypatch: pytest.MonkeyPat
 
     def ir(k: Kernel, s: States) -> None:
         with k.loop("o", s["n"] + 1) as o:
-            inside = o < s["n"]
-            word = multiply(k.load("x", s["src"], ite(inside, o, ZERO)), k.load("w", s["tmp"], ZERO))
-            k.store(s["dst"], o, ite(inside, word, const(0, 8)))
+            acc = k.let("acc", const(0, 8))
+            with k.loop("i", s["n"]) as i:
+                word = multiply(k.load("x", s["src"], i), k.load("w", s["tmp"], ZERO))
+                k.assign(acc, acc + ite(i == o, word, const(0, 8)))
+            k.store(s["dst"], o, acc)
 
     made = claim(device, ir, N.zext(32) + 1)
     assert differs(made, {"n": 3, "m": 2})
