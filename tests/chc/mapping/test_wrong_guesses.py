@@ -1,4 +1,4 @@
-"""Guesses may be wrong: where one is what a wrong claim would need, the claim is not proved, and an obligation fails."""
+"""Guesses may be wrong: where a wrong claim would need one, the claim is not proved, and an obligation fails."""
 
 from __future__ import annotations
 
