@@ -24,13 +24,11 @@ from smt_encodings.claims import Claim, Equality, Interpretation, Status, Unsupp
 from smt_encodings.discharge import Discharger, NotDischarged
 from smt_encodings.environment import fresh_symbols, plain
 from smt_encodings.naming import distinct
-from smt_encodings.printer import term_text
 from smt_encodings.values import prove_lemmas
 
 from .dataflow import prove_by_dataflow
 from .diagnosis import contradiction, sizes_in_model
-from .horn.invariants import Inferred, infer, parse_term, show_invariant
-from .horn.levels import System
+from .horn.invariants import about_state, given_or_inferred, shown
 from .horn.systems import Level
 from .proof import Proof
 
@@ -126,34 +124,12 @@ def _run(proof: Proof) -> None:
 def _level(proof: Proof, level: Level) -> None:
     """A loop level's invariant, which is inferred, holds at the start, is kept, and excludes the bad states."""
     system, key = level.system, level.key
-    invariant = _invariant(proof, key, system)
-    if isinstance(invariant, str):
-        raise Unsupported(invariant)
+    invariant = given_or_inferred(system, key, proof.given, proof.horn_timeout, proof.inferred)
     kind = "lock-step" if level.relational else "single loop"
     use = f"the theorem takes from it that {' and that '.join(level.takes)}"
     proof.takes[key] = level.takes
     for name, assertions in system.conditions(invariant.term).items():
         proof.discharger.ask(f"invariant {key}", name, assertions, f"{kind}: the inferred invariant {name}; {use}")
-    parameters = set(system.parameters.values())
-    about_state = tuple(c for c in invariant.conjuncts if not c.get_free_variables() <= parameters)
     texts = proof.levels.names.texts
-    proof.invariants[key] = show_invariant(about_state, texts)
-    proof.shown[key] = {
-        "found_by": invariant.found_by,
-        "seconds": invariant.seconds,
-        "horn": system.horn(),
-        "invariant": [term_text(c) for c in invariant.conjuncts],
-        "names": {n: texts[n] for n in system.parameters},
-    }
-
-
-def _invariant(proof: Proof, key: str, system: System) -> Inferred | str:
-    if proof.given is None:
-        return infer(system, proof.horn_timeout, proof.inferred)
-    if key not in proof.given:
-        return f"no invariant is given for {key}"
-    try:
-        conjuncts = tuple(parse_term(t, system.arguments) for t in proof.given[key])
-    except (PysmtException, KeyError) as error:
-        return f"the invariant given for {key} cannot be read: {error}"
-    return Inferred(conjuncts, "given", 0.0)
+    proof.invariants[key] = about_state(invariant, system, texts)
+    proof.shown[key] = shown(invariant, system, texts)

@@ -8,7 +8,7 @@ of conjuncts.  Where Spacer gives up, the candidates read off the loop are filte
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -18,8 +18,9 @@ from pysmt.fnode import FNode
 from pysmt.smtlib.parser import SmtLibParser
 
 from smt_encodings.answers import ask
+from smt_encodings.claims import Unsupported
 from smt_encodings.expressions.integers import is_linear
-from smt_encodings.printer import declarations, script
+from smt_encodings.printer import declarations, script, term_text
 from smt_encodings.solvers import z3 as solver_z3
 
 from .levels import System
@@ -54,6 +55,42 @@ def infer(system: System, timeout: float, known: dict[str, Inferred] | None = No
     known[text] = inferred
     names = dict(zip(shape.arguments.values(), system.arguments.values(), strict=True))
     return replace(inferred, conjuncts=tuple(c.substitute(names) for c in inferred.conjuncts))
+
+
+def given_or_inferred(
+    system: System, key: str, given: Mapping[str, Sequence[str]] | None, timeout: float, known: dict[str, Inferred]
+) -> Inferred:
+    """The invariant of the level ``key``: of those given, if any are, or inferred; raises Unsupported without one."""
+    if given is None:
+        inferred = infer(system, timeout, known)
+        if isinstance(inferred, str):
+            raise Unsupported(inferred)
+        return inferred
+    if key not in given:
+        raise Unsupported(f"no invariant is given for {key}")
+    try:
+        conjuncts = tuple(parse_term(t, system.arguments) for t in given[key])
+    except (PysmtException, KeyError) as error:
+        raise Unsupported(f"the invariant given for {key} cannot be read: {error}") from error
+    return Inferred(conjuncts, "given", 0.0)
+
+
+def about_state(invariant: Inferred, system: System, texts: Mapping[str, str]) -> list[str]:
+    """What an invariant says of more than parameters, as readable lines."""
+    parameters = set(system.parameters.values())
+    conjuncts = tuple(c for c in invariant.conjuncts if not c.get_free_variables() <= parameters)
+    return show_invariant(conjuncts, texts)
+
+
+def shown(invariant: Inferred, system: System, texts: Mapping[str, str]) -> dict[str, object]:
+    """What certificates show of a level."""
+    return {
+        "found_by": invariant.found_by,
+        "seconds": invariant.seconds,
+        "horn": system.horn(),
+        "invariant": [term_text(c) for c in invariant.conjuncts],
+        "names": {n: texts[n] for n in system.parameters},
+    }
 
 
 _Solve = Callable[[str, dict[str, list[str]], float], solver_z3.HornAnswer]

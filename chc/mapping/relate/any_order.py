@@ -20,14 +20,14 @@ from chc.mapping.memory.cases import MOST_CASES, Split, in_cases
 from chc.mapping.memory.contexts import Context
 from chc.mapping.operators import Operator
 from chc.mapping.proof import Proof
-from ila_lang import Expr, all_of, any_of, free_variables, ite, postorder, resize, substitute, true
+from ila_lang import Expr, all_of, any_of, ite, postorder, resize, substitute, true
 from ir_semantics.elements.bags import Family
-from ir_semantics.elements.terms import Input, Term, function, new_terms, read
-from ir_semantics.scalars.formats import INTEGERS, Format
+from ir_semantics.elements.terms import Term, new_terms
 from smt_encodings.claims import Unsupported
 from smt_encodings.environment import fresh
 
 from .digits import by_digits
+from .hints import Hints
 from .padding import unchanged
 from .subscripts import Subscripts
 from .summands import Opened, Summands
@@ -164,14 +164,10 @@ class _Matching:
     _contexts: dict[tuple[object, ...], Context] = field(default_factory=dict)
     """By variables and domains of families, where an arbitrary tuple of them is."""
     _families: list[Family] = field(default_factory=list)
-    _tensors: dict[Expr, Input] = field(default_factory=dict)
+    _hints: Hints = field(init=False)
 
     def __post_init__(self) -> None:
-        mapping = self.sums.proof.mapping
-        for number, names in enumerate(mapping.inputs):
-            tensor = Input(f"input{number}", INTEGERS, ())
-            for side, of in zip((mapping.device, mapping.ir), names, strict=True):
-                self._tensors[side.tensor(of)] = tensor
+        self._hints = Hints.of(self.sums.proof.mapping, self.subscripts)
 
     def equal(self, summands: Sequence[Sequence[Summands]], *, apart: bool) -> bool:
         """Whether bags of both sides are proved to be one; with ``apart`` each case of a summand is a family."""
@@ -233,17 +229,9 @@ class _Matching:
             within_limits += [less(counter, extent)] if parts else []
             index = self.subscripts.term(context, context.encoding.term(limit))
             ranges.append((self.subscripts.variable(context, counter), index))
-        reads: dict[tuple[str, Term], Term] = {}
-        for variable in free_variables(case.value).values():
-            source = summands.side.sources.get(variable)
-            if source is not None and source.memory in self._tensors:
-                tensor = self._tensors[source.memory]
-                at = self.subscripts.term(source.context, source.reader.term(source.context))
-                reads[tensor.name, at] = read(tensor, [at])
-        ordered = [term for (name, _), term in sorted(reads.items(), key=lambda item: item[0][0])]
-        kind = Format("integer", (case.value.width, "unsigned", "wrap"))
+        hint = self._hints.summand(summands, case.value)
         condition, within = self._condition(summands, case, all_of([*within_limits, case.condition]))
-        family = Family(tuple(ranges), condition, function("summand", kind, *ordered))
+        family = Family(tuple(ranges), condition, hint)
         self._families.append(family)
         self._summands[id(family)] = summands
         self._contexts[family.variables, family.domain] = within

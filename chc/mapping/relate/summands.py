@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import islice, pairwise, product
+from itertools import pairwise
 
 import pysmt.shortcuts as smt
 
@@ -28,17 +28,13 @@ from chc.mapping.memory.layout import narrow
 from chc.mapping.operators import Operator
 from chc.mapping.program.writes import Fold, Loops, Write
 from chc.mapping.proof import Proof
-from ila_lang import Expr, compile_terms, const, free_variables, ite, postorder, resize, substitute
-from ila_lang.interpreter.compile import NoBodyError
-from ila_lang.language.expr import variables_of
+from ila_lang import Expr, const, free_variables, ite, postorder, resize, substitute
 from smt_encodings.claims import Unsupported
 from smt_encodings.discharge import decide
 from smt_encodings.environment import fresh, plain
 from smt_encodings.expressions.bits import BitEncoding
 
-_MOST_CORNERS = 4096
-"""Values at which the range of a summand is guessed."""
-
+from .extremes import extremes
 
 Path = tuple[tuple[Expr | Write | None, Expr], ...]
 
@@ -313,21 +309,12 @@ class Opened:
 
     def _bounds(self, part: Summands, name: str, *, is_signed: bool) -> tuple[int, int] | None:
         """The least and the largest number that a summand is, proved of all operands; None if not found."""
-        value = part.here
-        width = value.width
-        operands = variables_of(value)
-        if any(not hasattr(v.sort, "width") for v in operands):
+        value, width = part.here, part.here.width
+        found = extremes(value, is_signed=is_signed)
+        least_of = -(1 << (width - 1)) if is_signed else 0
+        if found is None or not least_of <= found[0] <= found[1] < least_of + (1 << width):
             return None
-        half = [1 << (v.width - 1) for v in operands]
-        corners = islice(product(*((0, 1, h - 1, h, 2 * h - 1) for h in half)), _MOST_CORNERS)
-        try:
-            run = compile_terms(operands, [value])
-        except NoBodyError:
-            return None
-        seen = [int(run(*corner)[0]) for corner in corners]
-        if is_signed:
-            seen = [x - (1 << width) if x >> (width - 1) else x for x in seen]
-        low, high = min(seen), max(seen)
+        low, high = found
         least, most = (const(x % (1 << width), width) for x in (low, high))
         inside = least.sle(value) & value.sle(most) if is_signed else (least <= value) & (value <= most)
         claim = BitEncoding().term(inside)
