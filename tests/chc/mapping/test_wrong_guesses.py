@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import chc.mapping.contents.scatter_add
 import chc.mapping.memory.reaching_definitions
+import chc.mapping.relate.summands
 from chc.mapping.contents.folds import Blocks
 from chc.mapping.contents.numbered import Numbered
 from chc.mapping.memory.cases import Split, in_cases
@@ -18,6 +20,7 @@ from chc.mapping.memory.layout import Iteration
 from chc.mapping.program.writes import Write
 from chc.mapping.proof import Proof
 from chc.mapping.prove import prove
+from chc.mapping.relate.summands import Opened
 from chc.mapping.sampling.samples import Samples
 from ila_lang import Expr, Kernel, bv, compile_terms, const, false, ite, resize, var
 from ila_lang.mapping import TensorMapping
@@ -153,3 +156,17 @@ def test_blocks_that_are_accepted_cover_the_loop_in_order() -> None:
         kinds.add(all(cover and none for cover, none in holds))
         assert in_order or not all(cover and none for cover, none in holds), of
     assert kinds == {True, False}
+
+
+def test_extremes_that_a_summand_exceeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A word of 4 bits is from 0 to 15, or from -8 to 7: also of guesses modulo 2^8 no narrower one is believed."""
+    proof = Proof(distinct(mapping()), Discharger(second=False), 1.0, None)
+    word = var("word", bv(4))
+    for is_signed, part, (low, high) in ((False, word.zext(8), (0, 15)), (True, word.sext(8), (-8, 7))):
+        summands: Any = SimpleNamespace(here=part)
+        believed = []
+        for guess in product((low - 256, low - 1, low, low + 1), (high - 256, high - 1, high, high + 1, high + 256)):
+            monkeypatch.setattr(chc.mapping.relate.summands, "extremes", lambda *_, guess=guess, **__: guess)
+            bounds = Opened(proof)._bounds(summands, f"{is_signed} {guess}", is_signed=is_signed)
+            believed += [] if bounds is None else [bounds]
+        assert believed and all(least <= low and high <= most for least, most in believed), believed
