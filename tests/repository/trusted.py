@@ -29,7 +29,7 @@ GUESSES = {
         "horn": {"invariants", "names"},  # names are texts
         "memory": {"distinctions", "meetings", "quotient_facts", "witnesses"},
         "program": {"patterns"},
-        "relate": {"beginnings", "block_lengths", "extremes", "hints", "run_ups"},
+        "relate": {"beginnings", "block_lengths", "elements", "extremes", "hints", "run_ups"},
         "sampling": {"candidates", "samples", "sizes"},
         "": {"cells", "diagnosis"},  # diagnosis says why something is not proved
     },

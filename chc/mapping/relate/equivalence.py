@@ -26,7 +26,7 @@ from chc.mapping.proof import Proof
 from ila_lang import Expr, const, free_variables, ite, postorder, substitute, true
 from ila_lang.language.expr import variables_of
 from smt_encodings.claims import Unsupported
-from smt_encodings.discharge import NotDischarged, decide
+from smt_encodings.discharge import NotDischarged
 from smt_encodings.environment import fresh, plain
 from smt_encodings.expressions.bits import BitEncoding
 from smt_encodings.values import differ, differing_values, falsifying, lemma_instances
@@ -34,6 +34,7 @@ from smt_encodings.values import differ, differing_values, falsifying, lemma_ins
 from .any_order import AnyOrder, NoSums
 from .block_lengths import partner_length
 from .blocks import partnered
+from .elements import makes_no_difference, same_cell
 from .few_iterations import all_iterations, last_iterations
 from .gathered import pairs
 from .idle import shortened, taken
@@ -184,9 +185,9 @@ class Equivalence:
             if source.memory not in tensors:
                 unpaired[source.symbol] = source.memory
                 continue
-            partner = self._same_cell(source, tensors[source.memory], ir_sources)
+            partner = _partner(source, tensors[source.memory], ir_sources)
             if partner is None:
-                if self._makes_no_difference(left, source.symbol):
+                if makes_no_difference(mapping, left, source.symbol):
                     unpaired[source.symbol] = None
                     continue
                 raise Unsupported(f"the IR does not read the element of {source.memory.name} that the device reads")
@@ -202,15 +203,6 @@ class Equivalence:
                 )
             self._equal.append((source.context, (source.symbol, partner.symbol)))
         return unpaired
-
-    def _makes_no_difference(self, value: Expr, symbol: Expr) -> bool:
-        """Whether a value is the same for whatever stands for a symbol (to choose a form of proof; not recorded)."""
-        other = substitute(value, {symbol: fresh("any.word", symbol.sort)})
-        if differing_values(value, other) is not None:
-            return False
-        encoding = BitEncoding(self.proof.mapping.abstract)
-        lemmas = lemma_instances(self.proof.mapping.lemmas, [value, other], encoding)
-        return decide(lemmas, smt.Not(differ(encoding, value, other)))
 
     def _chosen_cells(self, left: Expr, right: Expr) -> Expr:
         """``left`` with a choice between two cells of a tensor, which the IR does not read, as the cell that is chosen.
@@ -229,22 +221,13 @@ class Equivalence:
             alike = one.memory is two.memory and one.memory in tensors and one.context is two.context
             if not alike or not one.context.samples.determine(node.args[0]):
                 continue
-            if all(self._same_cell(source, tensors[one.memory], ir_sources) is not None for source in (one, two)):
+            if all(_partner(source, tensors[one.memory], ir_sources) is not None for source in (one, two)):
                 continue
             symbol = fresh(f"source.{self.device.definitions.prefix}.{len(self.device.sources)}", node.sort)
             reader = Reader(ite(node.args[0], one.reader.cell(), two.reader.cell()), None, {})
             self.device.sources[symbol] = Source(one.memory, reader, symbol, one.context)
             chosen[node] = symbol
         return substitute(left, chosen) if chosen else left
-
-    @staticmethod
-    def _same_cell(source: Source, memory: Expr, others: Sequence[Source]) -> Source | None:
-        for other in others:
-            if other.memory is memory and other.context is source.context:
-                values = source.context.samples.evaluate([source.reader.cell(), other.reader.cell()])
-                if all(a == b for a, b in values):
-                    return other
-        return None
 
     # -- earlier timesteps --------------------------------------------------------------------------
 
@@ -410,6 +393,13 @@ class Equivalence:
         for number, (a, b) in enumerate(zip(device.symbols, ir.symbols, strict=True)):
             # one result of either side may be that of several of the other, which are then all equal
             self._equal.append((context, (a, b, fresh(f"total.{own}.{number}", a.sort))))
+
+
+def _partner(source: Source, memory: Expr, others: Sequence[Source]) -> Source | None:
+    """A cell of a memory that may be at the index of another one, in its context."""
+    among = [other for other in others if other.memory is memory and other.context is source.context]
+    found = same_cell(source, among)
+    return None if found is None else among[found]
 
 
 def _samples(context: Context, operands: Set[Expr]) -> list[dict[Expr, Expr]]:
