@@ -19,6 +19,7 @@ from ir_semantics.tensors.index import Index, Names, index
 from ir_semantics.tensors.operators import concat
 from ir_semantics.tensors.reductions import avg_pool, conv, cumsum, matmul, mean, reduce
 from ir_semantics.tensors.terms import Tensor, input_, make
+from tests.marks import slow_but
 
 ZERO, ONE = Number(Fraction(0)), Number(Fraction(1))
 
@@ -38,7 +39,7 @@ def half(value: Fraction) -> float:
     return float(round(value / unit) * unit)
 
 
-@pytest.mark.parametrize("count", [2049, 4099, pytest.param(65536, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", slow_but([2049], [2049, 4099, 65536]))
 @pytest.mark.parametrize("padded", [False, True])
 def test_means_of_binary16(count: int, padded: bool) -> None:
     x = np.full((1, 1, count), 0.75, np.float16)

@@ -61,6 +61,8 @@ LONG = (
     "joint-flexasr-lstm-from-flexasr-lstm-from",
     "joint-flexasr-max-pool-x4-flexasr-float-maxpool-x4",
     "joint-flexasr-mean-pool-flexasr-float-meanpool",
+    "joint-flexasr-mean-pool-x2-flexasr-float-meanpool-x2",
+    "joint-vta-linear-vta-gemm-relu",
     "conv2d_8bit: lanes not moved",
 )
 """Others like them take less time."""
