@@ -27,6 +27,7 @@ from smt_encodings.claims import Status, Verdict
 from smt_encodings.discharge import Discharger
 from tests.bmc.test_search import rows_of_a_size, sent, with_a_tensor
 from tests.chc.mapping.toy import PARAMETERS, M, N, copy_body, differs, fragment, go, mapping, model, scaled
+from tests.marks import slow_but
 
 States = Mapping[str, Expr]
 Body = Callable[[Kernel, States], None]
@@ -308,7 +309,7 @@ EXTENTS = [("row", "column"), ("column", "row"), ("column", "m")]  # the coordin
 EXTENTS += [("true", "and"), ("select", "exists"), ("Inv", "bvsdivo")]  # SMT-LIB's
 
 
-@pytest.mark.parametrize("names", EXTENTS)
+@pytest.mark.parametrize("names", slow_but([("column", "m"), ("true", "and")], EXTENTS))
 def test_extents_may_be_called_like_default_coordinates_and_words_of_solvers(names: tuple[str, str]) -> None:
     """Copies by the host; where the claim is wrong, elements of which the row is not below the column are 0."""
     n, m = (var(name, bv(8)) for name in names)
