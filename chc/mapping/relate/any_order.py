@@ -20,14 +20,14 @@ from chc.mapping.memory.cases import MOST_CASES, Split, in_cases
 from chc.mapping.memory.contexts import Context
 from chc.mapping.operators import Operator
 from chc.mapping.proof import Proof
-from ila_lang import Expr, all_of, any_of, ite, postorder, resize, substitute, true
+from ila_lang import Expr, all_of, any_of, free_variables, ite, postorder, resize, substitute, true
 from ir_semantics.elements.bags import Family
 from ir_semantics.elements.terms import Term, new_terms
 from smt_encodings.claims import Unsupported
 from smt_encodings.environment import fresh
 
 from .digits import by_digits
-from .hints import Hints
+from .hints import Hints, seems_decided
 from .padding import unchanged
 from .subscripts import Subscripts
 from .summands import Opened, Summands
@@ -223,7 +223,7 @@ class _Matching:
         """The summands in a case as a family, whose subscripts are those of what it reads."""
         context = summands.context
         ranges, within_limits = [], list[Expr]()
-        for counter, extent in ((c, self._uncut(context, e)) for c, e in summands.loops):
+        for counter, extent in ((c, self._extent(case, e)) for c, e in summands.loops):
             parts = minimum_of(extent)  # one of which is the limit, and the other one is a condition
             limit = next((p for p in parts if p.is_const), parts[0] if parts else extent)
             within_limits += [less(counter, extent)] if parts else []
@@ -237,17 +237,19 @@ class _Matching:
         self._contexts[family.variables, family.domain] = within
         return family
 
-    def _uncut(self, context: Context, extent: Expr) -> Expr:
-        """An extent, or the minimum of which it has the lowest bits where these are all that it has, proved."""
-        condition = extent.args[0] if extent.op == "ite" else extent
-        if condition.op not in ("bvult", "bvule"):
-            return extent
-        whole = ite(condition, *condition.args)
-        if resize(whole, extent.width) is not extent or not context.proves(same := equal(extent, whole)):
+    def _extent(self, case: _Case, extent: Expr) -> Expr:
+        """An extent in a case, where what it chooses is known, and it may be the lowest bits of a minimum; proved."""
+        simpler, condition = seems_decided(case.context, extent), extent.args[0] if extent.op == "ite" else extent
+        if (
+            condition.op in ("bvult", "bvule")
+            and resize(minimum := ite(condition, *condition.args), extent.width) is extent
+        ):
+            simpler = minimum
+        if simpler is extent or not case.context.proves(same := equal(extent, simpler)):
             return extent
         name = f"{self.name}: extent, {self.sums.numbered()}"
-        context.theorem("any order", name, same, "how often a loop runs is the minimum that it has the lowest bits of")
-        return whole
+        case.context.theorem("any order", name, same, "how often a loop runs has a simpler form in the case")
+        return simpler
 
     def _condition(self, summands: Summands, case: _Case, condition: Expr) -> tuple[Term, Context]:
         """A condition that holds in a case, and the context where it holds."""
@@ -313,7 +315,10 @@ def _chosen(summands: Summands, context: Context, at: Sequence[Expr]) -> tuple[S
         if split.context is not context:
             raise
         return split.conditions, None
-    choices = (n.args[0] for n in postorder([value]) if n.op == "ite")
+    sources = [summands.side.sources.get(v) for v in free_variables(value).values()]
+    indices = [*(s.reader.cell() for s in sources if s is not None), *(e for _, e in summands.loops)]
+    firsts = [n for n in postorder(indices) if n.op == "ite" and n.args[0].op == "eq"]
+    choices = (n.args[0] for n in (*postorder([value]), *firsts) if n.op == "ite")
     samples = context.samples
     ours = (c for c in choices if samples.determine(c))  # over sizes, coordinates and counters
     choice = next((c for c in ours if len({v for (v,) in samples.evaluate([c])}) > 1), None)

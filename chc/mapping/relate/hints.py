@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ila_lang import Expr, free_variables
+from chc.mapping.memory.contexts import Context
+from chc.mapping.memory.layout import Reader
+from ila_lang import Expr, free_variables, postorder, substitute
 from ila_lang.mapping import TensorMapping
 from ir_semantics.elements.terms import Input, Term, function, read
 from ir_semantics.scalars.formats import INTEGERS, Format
@@ -40,7 +42,20 @@ class Hints:
             source = summands.side.sources.get(variable)
             if source is not None and source.memory in self.tensors:
                 tensor = self.tensors[source.memory]
-                at = self.subscripts.term(source.context, source.reader.term(source.context))
+                cell = source.reader.cell()
+                decided = seems_decided(source.context, cell)
+                reader = source.reader if decided is cell else Reader(decided, None, {})
+                at = self.subscripts.term(source.context, reader.term(source.context))
                 reads[tensor.name, at] = read(tensor, [at])
         ordered = [term for (name, _), term in sorted(reads.items(), key=lambda item: item[0][0])]
         return function("summand", Format("integer", (value.width, "unsigned", "wrap")), *ordered)
+
+
+def seems_decided(context: Context, term: Expr) -> Expr:
+    """A term with the arms that its choices by equality take at all samples of a context."""
+    arms: dict[Expr, Expr] = {}
+    for node in postorder([term]):
+        if node.op == "ite" and node.args[0].op == "eq" and context.samples.determine(node.args[0]):
+            outcomes = {bool(v) for (v,) in context.samples.evaluate([node.args[0]])}
+            arms |= {node: node.args[1 if outcomes == {True} else 2]} if len(outcomes) == 1 else {}
+    return substitute(term, arms)

@@ -357,6 +357,17 @@ def uneven_in_turn(e: Engine) -> None:
     e.store("results", totals[0] + totals[1])
 
 
+def short_first_block(e: Engine) -> None:
+    total, blocks_of_all = e.register(), (e.length + 3) >> 2
+    rest = e.length - ((blocks_of_all - 1) << 2)
+    with e.loop(blocks_of_all - 1 if e.fault == "the last block is left out" else blocks_of_all) as b:
+        first = const(4, 32) if e.fault == "the first block is whole" else rest
+        before = (b - (0 if e.fault == "blocks are four further" else 1)) << 2
+        with e.loop(ite(b == 0, first, const(4, 32))) as i:
+            e.add(total, e.product(ite(b == 0, i, rest + before + i)))
+    e.store("results", total)
+
+
 def multiplied(e: Engine) -> None:
     total = e.register()
     with e.loop(e.length >> 1) as i:
@@ -412,6 +423,11 @@ PATTERNS = {
     "blocks in turn": Pattern(
         (uneven_in_turn,), {}, faults=(*FAULTS, "the last block is left out", "the last block is whole")
     ),
+    "a short first block": Pattern(
+        (short_first_block,),
+        {},
+        faults=(*FAULTS, "the last block is left out", "the first block is whole", "blocks are four further"),
+    ),
     "blocks and a rest": Pattern((blocks(32), blocks_and_rest_added), ONE),
     "the first product is peeled off": Pattern((peeled,), {}),
     "the first word is peeled off": Pattern((peeled_word,), {}, FOURS),
@@ -457,6 +473,7 @@ QUICK = {
     "partial sums of 18 bits in memory",
     "a difference",
     "a register by a choice",
+    "a short first block",
     "a short last block",
     "a tree of which all lanes are active",
 }

@@ -115,6 +115,27 @@ def blocks_in_a_register_from_the_last_to_the_first(h: Host, fault: str) -> None
     blocks(h, fault, const(4, 32), backwards=True)
 
 
+@pattern(
+    "the first block is as long as others",
+    "the last block is left out",
+    "blocks follow a block that is whole",
+    "each block begins anew",
+    "always adds",
+)
+def the_first_block_is_short(h: Host, fault: str) -> None:
+    count = (K + 3) >> 2
+    rest = K - ((count - 1) << 2)
+    with h.loop(M) as i, h.loop(N) as j:
+        with h.loop(count - 1 if fault == "the last block is left out" else count) as kb:
+            begin = kb << 2 if fault == "blocks follow a block that is whole" else rest + ((kb - 1) << 2)
+            length = ite(
+                kb == 0, const(4, 32) if fault == "the first block is as long as others" else rest, const(4, 32)
+            )
+            adds = {"each block begins anew": NEVER, "always adds": true}.get(fault, ~(kb == 0))
+            block(h, i, j, ite(kb == 0, ZERO, begin), length, adds)
+        h.read(ZERO, i, j)
+
+
 @pattern(*FAULTS)
 def blocks_are_as_long_as_a_size(h: Host, fault: str) -> None:
     """As many tiles as B has columns of tiles."""
