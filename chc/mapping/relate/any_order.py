@@ -20,14 +20,14 @@ from chc.mapping.memory.cases import MOST_CASES, Split, in_cases
 from chc.mapping.memory.contexts import Context
 from chc.mapping.operators import Operator
 from chc.mapping.proof import Proof
-from ila_lang import Expr, all_of, any_of, free_variables, ite, postorder, resize, substitute, true
+from ila_lang import Expr, all_of, any_of, postorder, resize, substitute, true
 from ir_semantics.elements.bags import Family
 from ir_semantics.elements.terms import Term, new_terms
 from smt_encodings.claims import Unsupported
 from smt_encodings.environment import fresh
 
 from .digits import by_digits
-from .hints import Hints, seems_decided
+from .hints import Hints, choices_in, simpler_extent
 from .padding import unchanged
 from .subscripts import Subscripts
 from .summands import Opened, Summands
@@ -239,12 +239,7 @@ class _Matching:
 
     def _extent(self, case: _Case, extent: Expr) -> Expr:
         """An extent in a case, where what it chooses is known, and it may be the lowest bits of a minimum; proved."""
-        simpler, condition = seems_decided(case.context, extent), extent.args[0] if extent.op == "ite" else extent
-        if (
-            condition.op in ("bvult", "bvule")
-            and resize(minimum := ite(condition, *condition.args), extent.width) is extent
-        ):
-            simpler = minimum
+        simpler = simpler_extent(case.context, extent)
         if simpler is extent or not case.context.proves(same := equal(extent, simpler)):
             return extent
         name = f"{self.name}: extent, {self.sums.numbered()}"
@@ -315,10 +310,7 @@ def _chosen(summands: Summands, context: Context, at: Sequence[Expr]) -> tuple[S
         if split.context is not context:
             raise
         return split.conditions, None
-    sources = [summands.side.sources.get(v) for v in free_variables(value).values()]
-    indices = [*(s.reader.cell() for s in sources if s is not None), *(e for _, e in summands.loops)]
-    firsts = [n for n in postorder(indices) if n.op == "ite" and n.args[0].op == "eq"]
-    choices = (n.args[0] for n in (*postorder([value]), *firsts) if n.op == "ite")
+    choices = (n.args[0] for n in choices_in(summands, value))
     samples = context.samples
     ours = (c for c in choices if samples.determine(c))  # over sizes, coordinates and counters
     choice = next((c for c in ours if len({v for (v,) in samples.evaluate([c])}) > 1), None)

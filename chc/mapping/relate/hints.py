@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from chc.mapping.memory.contexts import Context
 from chc.mapping.memory.layout import Reader
-from ila_lang import Expr, free_variables, postorder, substitute
+from ila_lang import Expr, free_variables, ite, postorder, resize, substitute
 from ila_lang.mapping import TensorMapping
 from ir_semantics.elements.terms import Input, Term, function, read
 from ir_semantics.scalars.formats import INTEGERS, Format
@@ -59,3 +59,20 @@ def seems_decided(context: Context, term: Expr) -> Expr:
             outcomes = {bool(v) for (v,) in context.samples.evaluate([node.args[0]])}
             arms |= {node: node.args[1 if outcomes == {True} else 2]} if len(outcomes) == 1 else {}
     return substitute(term, arms)
+
+
+def simpler_extent(context: Context, extent: Expr) -> Expr:
+    """What an extent seems to be in a context: the arm that it takes, or the minimum that it has the lowest bits of."""
+    condition = extent.args[0] if extent.op == "ite" else extent
+    if condition.op in ("bvult", "bvule"):
+        minimum = ite(condition, *condition.args)
+        return minimum if resize(minimum, extent.width) is extent else extent
+    return seems_decided(context, extent)
+
+
+def choices_in(summands: Summands, value: Expr) -> list[Expr]:
+    """The choices that a summand is made of, and those by equality in where it reads and in how often loops run."""
+    sources = [summands.side.sources.get(v) for v in free_variables(value).values()]
+    indices = [*(s.reader.cell() for s in sources if s is not None), *(e for _, e in summands.loops)]
+    firsts = [n for n in postorder(indices) if n.op == "ite" and n.args[0].op == "eq"]
+    return [*(n for n in postorder([value]) if n.op == "ite"), *firsts]
