@@ -116,9 +116,10 @@ def solve_horn(smtlib: str, arguments: dict[str, list[str]], timeout: float) -> 
     """Asks Spacer for a model of a system of Horn clauses.
 
     ``arguments`` names each predicate's arguments; the invariants, one SMT-LIB term per conjunct, use these names.
+    They do not depend on what was asked before.
     """
     start = time.perf_counter()
-    solver = z3.SolverFor("HORN")
+    solver = z3.SolverFor("HORN", ctx=z3.Context())
     _limit(solver, timeout)
     solver.from_string(smtlib)
     result = str(solver.check())
