@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate
 from math import prod
 from operator import mul
@@ -393,6 +393,7 @@ class Joint:
         return solution
 
 
+@lru_cache(maxsize=1024)
 def _lies(term: Tensor, lanes: int) -> bool:
     """Whether a tensor is its operand, packed in so many lanes, or row-major (0) and with zeros behind it.
 

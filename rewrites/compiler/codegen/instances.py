@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from chc.tensor_rules.rule import TensorRule
 from ir_semantics.graph.build import expansion
 from ir_semantics.graph.ir import Attributes, attributes_of
 from ir_semantics.graph.types import TensorType
@@ -40,7 +41,7 @@ def joints_of(implementation: Implementation) -> dict[str, str]:
     Where a rule says that a call may have boxes, it must be one of these.
     """
     operator, problems = operator_of(implementation), dict[str, str]()
-    attributes = dict(implementation.node.attributes)
+    attributes, no_scales = dict(implementation.node.attributes), _without_scales(implementation)
     for number, call in enumerate(implementation.calls):
         joint = operator.joint(call.mapping)
         if joint is None:
@@ -57,7 +58,7 @@ def joints_of(implementation: Implementation) -> dict[str, str]:
         problem = problem or joint.covers(types, attributes, call.sizes)
         laid, by = implementation.laid_out(number), implementation.conversions_of(number)
         problem = problem or joint.joint.misplaced(call.sizes, laid, by)
-        problem = problem or _unscaled(implementation, number, joint.joint)
+        problem = problem or _unscaled(implementation, number, joint.joint) or no_scales
         if held is not None:
             index = implementation.operands.index
             places = {own: None if name is None else index(name) for own, name in held.items()}
@@ -87,17 +88,25 @@ def _unscaled(implementation: Implementation, number: int, joint: Joint) -> str:
         at = free | _solved((exponent, of[name]) for name, exponent in exponents.items() if name in of)
         if any(exponents[name].value(at) != scale for name, scale in of.items()):
             return f"{node.operator} must be scaled so: {_powers(exponents)}; not so: {_powers(of)}"
-        _require_scales(scaling, implementation)
     except FAULTS as error:
         return str(error)
     return ""
 
 
-def _require_scales(scaling: Scaling, implementation: Implementation) -> None:
-    """That the rule of a scaling, if it has one, is about the node and these exponents."""
-    rule, operator, types = scaling.rule, operator_of(implementation), implementation.types
-    if rule is None or scaling in SCALED.values():
-        return
+def _without_scales(implementation: Implementation) -> str:
+    """Why the rule of a node's scaling is not about the node; empty where it is, or where there is no rule."""
+    scaling = implementation.scaling
+    try:
+        if scaling is not None and scaling.rule is not None and scaling not in SCALED.values():
+            _require_scales(scaling, scaling.rule, implementation)
+    except FAULTS as error:
+        return str(error)
+    return ""
+
+
+def _require_scales(scaling: Scaling, rule: TensorRule, implementation: Implementation) -> None:
+    """Raises NoInstance unless the rule of a scaling is about the node and its exponents."""
+    operator, types = operator_of(implementation), implementation.types
     names = [*implementation.operands, RESULT]
     if not isinstance(rule, ScaleRule) or rule.exponents != scaling.exponents or [*rule.exponents] != names:
         raise NoInstance(f"{rule.name} must be a rule of scales of {', '.join(names)}, by {_powers(scaling.exponents)}")
