@@ -1,6 +1,6 @@
-"""Lemmas on what the host does to numbers before and after accelerators: float32 to fixed-point codes, and back.
+"""Lemmas on what the host does to numbers around accelerators: float32 to codes, and fixed-point codes to float32.
 
-Statements are in integers, in parts of a unit (what the code 1 stands for), and made from a word's fields.
+Statements are in integers, in parts of a unit (what a fixed-point code 1 stands for), and made from a word's fields.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from accel_models.fixed_point import exponents, fixed_to_float, float_to_fixed
+from accel_models.flexasr.floats import EXPONENTS, float_to_adpfloat
 from ila_lang import Expr, Function, bv, concat, const, ite, var
 
 from .codes import shifted
@@ -74,6 +75,27 @@ def _exact(bits: int) -> Callable[[Function], Statement]:
     return statement
 
 
+def _adaptive(function: Function) -> Statement:
+    """No ``other`` code is nearer, in units of 2^(exponent - 151): integers from half the least binade of codes on."""
+    word, exponent, other = var("word", bv(32)), var("exponent", bv(8)), var("other", bv(7))
+    code, wide = function(word, exponent), 34
+    own = code[6:0]
+    above = word[30:23].zext(10) - exponent.zext(10) + 1
+    number = shifted(concat(const(1, 1), word[22:0]).zext(wide), above[3:0])
+
+    def apart(magnitude: Expr) -> Expr:
+        binade = shifted(concat(const(1, 1), magnitude[3:0], const(0, 20)).zext(wide), magnitude[6:4])
+        value = ite(magnitude == 0, const(0, wide), binade)
+        return ite(value <= number, number - value, value - number)
+
+    nearer = apart(own) < apart(other)
+    even = (apart(own) == apart(other)) & ((own == other) | (own[0] == 0))
+    magnitude = ite(above.slt(0), own == 0, ite(const(8, 10).slt(above), own == 127, nearer | even))
+    sign = ite(own == 0, const(0, 1), word[31])
+    premise = (const(EXPONENTS[0], 8) <= exponent) & (exponent <= const(EXPONENTS[-1], 8))
+    return Statement((word, exponent, other), (premise,), magnitude & (code[7] == sign))
+
+
 def _lemmas() -> list[Lemma]:
     lemmas = []
     for bits, symmetric, width in ((8, True, 8), (8, False, 8), (16, False, 16), (24, True, 32)):
@@ -103,5 +125,15 @@ def _lemmas() -> list[Lemma]:
     return lemmas
 
 
-LEMMAS = tuple(_lemmas())
+LEMMAS = (
+    *_lemmas(),
+    Lemma(
+        "float32 to AdaptivFloat",
+        float_to_adpfloat,
+        "result is the code nearest to word, the even one of two (v(code) = (1 + mantissa / 16) 2^(exponent + field - "
+        "127), and 0 for 0x00 alone, which also -0 has); infinities and NaN have the largest of their sign",
+        f"every word, exponents {EXPONENTS[0]} .. {EXPONENTS[-1]}",
+        solvers(_adaptive),
+    ),
+)
 """The lemmas of this module."""

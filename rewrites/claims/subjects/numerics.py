@@ -8,7 +8,7 @@ from typing import Any
 
 from ila_lang.text.portable import digest
 from reports.subjects import Refutation, Required
-from rewrites.bounds.lemmas import activations, codes, machine, network_rules, real_rules
+from rewrites.bounds.lemmas import activations, codes, host, machine, network_rules, real_rules
 from rewrites.bounds.lemmas.lemma import EVERY_ARGUMENT, Lemma, lemma_claim, prove_lemma
 from rewrites.bounds.lemmas.network_rules import NETWORK_RULES
 from rewrites.bounds.lemmas.real_rules import RealRule, prove_rule, rule_claim
@@ -86,7 +86,7 @@ class LemmaSubject(_Numerics):
 
     def place(self) -> tuple[str, int]:
         """Where the lemma's name stands."""
-        return place_of((codes, activations, machine), self.lemma.name)
+        return place_of((codes, activations, machine, host), self.lemma.name)
 
     def semantics(self) -> dict[str, str]:
         """Digests of the primitive, and of the texts that say what the lemma's words mean."""

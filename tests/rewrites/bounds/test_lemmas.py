@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from accel_models.fixed_point import float_to_fixed
 from accel_models.flexasr import functions, numerics
-from ila_lang import Function, all_of, bv, compile_terms, const, ite, primitive, var
+from accel_models.flexasr.floats import float_to_adpfloat
+from ila_lang import Function, all_of, bv, compile_terms, concat, const, ite, primitive, var
 from rewrites.bounds.catalogue import LEMMAS
 from rewrites.bounds.kernel.constants import TANH_ERROR
 from rewrites.bounds.lemmas import enclosures
@@ -91,6 +92,8 @@ def test_a_primitive_that_is_wrong_at_one_argument_is_refuted_there(name: str) -
         found["count"] = 16 * found.pop("vectors")
     if name == "HLSCNN product of a byte":
         found = {"weight": found.pop("byte") << 8, **found}
+    if name == "float32 to AdaptivFloat":
+        found.pop("other")  # any code shows it
     if name == "divide slices":  # the argument, or one with the same slices
         assert {v & 0x3F0000 for v in found.values()} == {0}
         return
@@ -173,6 +176,21 @@ def test_ties_away_from_zero_and_numbers_that_are_cut_are_refuted(code: int) -> 
     found = verdict.details["counterexample"]
     assert isinstance(found, dict)
     assert (found["word"] & 0x7FFFFF == 0) is (code == 1)
+
+
+@pytest.mark.parametrize("code", [1, 0x80])
+def test_half_of_the_least_adaptive_float_is_refuted_where_it_is_not_zero(code: int) -> None:
+    """One rounds ties up, and the other one has another zero."""
+
+    @primitive(bv(8), name=f"float_to_adpfloat_{code}", word=bv(32), exponent=bv(8))
+    def wrong(word, exponent):  # type: ignore[no-untyped-def]
+        half = concat(const(0, 1), exponent - 1, const(1, 4), const(0, 19))
+        return ite(word == half, const(code, 8), float_to_adpfloat(word, exponent))
+
+    verdict = prove_lemma(LEMMAS["float32 to AdaptivFloat"], function=wrong)
+    assert verdict.status is Status.REFUTED, verdict.reason
+    found = verdict.details["counterexample"]
+    assert isinstance(found, dict) and found["word"] == (found["exponent"] - 1 << 23 | 1 << 19)
 
 
 def test_cases_that_are_not_all_prove_nothing() -> None:

@@ -25,6 +25,8 @@ class AdaptiveFloats(FloatImplementation):
     """An implementation whose operands are rounded to AdaptivFloat codes, each of a bias and a scale of its own."""
 
     conversions: ClassVar[tuple[ConversionClaim, ...]] = (ROUND, READ)
+    rounding_lemmas: ClassVar[Mapping[str, str]] = dict.fromkeys("xhc", "float32 to AdaptivFloat")
+    """Of inputs and states: where weights are no constants, there is no bound in ranges."""
 
     @abstractmethod
     def _format(self, name: str) -> tuple[int, int]:

@@ -213,7 +213,7 @@ class Recurrent(AdaptiveFloats):
         bound = applied.recurrent_in(kind, symbols, self.node.type.shape[0], first)
         if bound.value is not None and bound.value >= 2:
             return Bounds(None, None, _NOTHING_IS_SAID)
-        return bounds_of(bound, math.inf)
+        return replace(bounds_of(bound, math.inf), declared=f"how {self.node.operator}'s errors grow with timesteps")
 
 
 class RecurrentFrom(Recurrent):

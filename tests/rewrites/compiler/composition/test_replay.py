@@ -152,20 +152,27 @@ def test_a_spectral_norm_is_bounded_from_above_and_closely(scale: float) -> None
     assert spectral_norm(np.zeros((2, 3))) == 0
 
 
+def all_claims(implementations: Mapping[int, Implementation]) -> set[str]:
+    own = [name for of in implementations.values() for m in of.mappings for name in operator_of(of).bound_claims(m)]
+    return {*own, *network_claims(implementations.values())}
+
+
 def test_a_bound_is_proved_where_all_that_it_rests_on_is() -> None:
     graph, implementations, calibration = made(False)
     (bound,) = bounds_in_ranges(graph, implementations, calibration, None)
     assert bound.bound is not None and bound.declared == ()
-    own = [name for of in implementations.values() for m in of.mappings for name in operator_of(of).bound_claims(m)]
-    certified = {*own, *network_claims(implementations.values())}
+    certified = all_claims(implementations)
     assert bounds_in_ranges(graph, implementations, calibration, certified) == [bound]
     for name in ("error-spectral-norm", "error-one-more-rounding"):
         (without,) = bounds_in_ranges(graph, implementations, calibration, certified - {name})
         assert without.declared == (f"{name}, which holds no certificate",)
     (without,) = bounds_in_ranges(graph, implementations, calibration, certified - {"lemma-float32-to-16-bits"})
     assert without.declared == (f"what rounding operands of {CONV2D.name} may change",)
-    (mixed,) = bounds_in_ranges(*made(True), None)
+    without_lemma = all_claims(made(True)[1]) - {"lemma-float32-to-adaptivfloat"}
+    (mixed,) = bounds_in_ranges(*made(True), without_lemma)
     assert mixed.declared == (f"what rounding operands of {LINEAR.name} may change",)
+    (mixed,) = bounds_in_ranges(*made(True), {*without_lemma, "lemma-float32-to-adaptivfloat"})
+    assert mixed.bound is not None and mixed.declared == ()
 
 
 def test_a_bound_whose_steps_are_refused_is_declared(monkeypatch: pytest.MonkeyPatch) -> None:
