@@ -117,8 +117,8 @@ def check_model(path: Path, proofs: Path) -> tuple[Checked, list[Path]]:
         f"{what} is of {guest}, and trusted for what it means" for what, guest in guests.items() if guest
     ]
     result.trusted += [
-        f"that {name} is that operator is declared, not proved: {reason}"
-        for name, reason in declared(compiled.implementations.values()).items()
+        f"{what} is declared, not proved: {reason}"
+        for what, reason in declared(compiled.implementations.values()).items()
     ]
     entries = all_entries()
     try:

@@ -220,8 +220,8 @@ def _show(compiled: Compiled, digest: str, directory: Path) -> None:
     print(f"  rests on      {counted(len(certificates), 'certificate')}: {', '.join(certificates) or 'none'}")
     for name, package in _guests(compiled).items():
         print(f"  trusts        {package}: for what it says of {name}")
-    for name, reason in declared(compiled.implementations.values()).items():
-        print(f"  declared      {name}, not proved: {reason}")
+    for what, reason in declared(compiled.implementations.values()).items():
+        print(f"  declared      {what}, not proved: {reason}")
     for name, reason in compiled.proof.left_out.items():
         print(f"  left out      {name}: {reason}")
     print(f"  formats       {calibration_text(compiled)}")

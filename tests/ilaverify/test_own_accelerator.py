@@ -112,13 +112,13 @@ def test_it_is_compiled_to_and_run(place: Path, call: Call) -> None:
     content = json.loads((place / "made" / "model.json").read_text())
     assert content["targets"] == ["toy"] and content["options"]["least_outputs"] == 16
     assert {"vta_gemm", "bound-vta-dense", "transposed-twice"} <= set(content["certificates"])
-    assert told["declared"] == {"toy.product by vta_gemm": "no joint is stated"}
+    assert told["declared"] == {"that toy.product is what vta_gemm computes": "no joint is stated"}
     summary = (place / "made" / "SUMMARY.md").read_text()
-    assert "DECLARED, NOT PROVED: that these operators are what their mappings compute." in summary
+    assert "DECLARED, NOT PROVED:\n" in summary and "is among these claims (joint-...)" not in summary
     assert (
         "On accelerators: 1 operator, by 1 program of " in summary and "is printed by `ilaverify rule NAME`" in summary
     )
-    assert "* toy.product by vta_gemm: no joint is stated" in summary
+    assert "* that toy.product is what vta_gemm computes: no joint is stated" in summary
     code, out, err = call(place, "run", "made", "--random", "1", "--module", "toy")
     assert code == 0 and "1 of 1 operator is within its bound, computed" in out, err
 
@@ -127,9 +127,9 @@ def test_it_is_compiled_to_and_run(place: Path, call: Call) -> None:
 def test_check_says_what_is_declared(place: Path, call: Call) -> None:
     asked = ("--module", "toy", "--target", "toy", "--proofs", "proofs", "--no-store")
     _, out, err = call(place, "compile", "m.onnx", "-o", "told", *asked)
-    assert "declared      toy.product by vta_gemm, not proved: no joint is stated\n" in out, err
+    assert "declared      that toy.product is what vta_gemm computes, not proved: no joint is stated\n" in out, err
     _, out, _ = call(place, "check", "told", "--module", "toy", "--proofs", "proofs")
-    assert "that toy.product by vta_gemm is that operator is declared, not proved: no joint is stated" in out
+    assert "that toy.product is what vta_gemm computes is declared, not proved: no joint is stated" in out
 
 
 def test_an_operator_that_means_something_else_is_refuted(tmp_path: Path, call: Call) -> None:

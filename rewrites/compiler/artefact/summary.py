@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from reports.outcomes import counted
-from rewrites.compiler.codegen import declared
+from rewrites.compiler.codegen import declared, operator_of
 from rewrites.compiler.codegen.floats import FloatImplementation
 from rewrites.compiler.codegen.interface import Implementation
 from smt_encodings.claims import Equality
@@ -136,14 +136,13 @@ def _joined(lines: Iterable[str]) -> str:
 
 
 def _joints(compiled: Compiled) -> list[str]:
-    """What is not proved of operators and the mappings that execute them."""
-    unproved = declared(compiled.implementations.values())
-    if not unproved:
-        return [
-            "That operators are what their mappings compute over the real numbers is among these claims (joint-...)."
-        ]
-    reasons = (f"* {_cell(name)}: {_cell(reason)}" for name, reason in unproved.items())
-    return ["DECLARED, NOT PROVED: that these operators are what their mappings compute.", "", *reasons]
+    """What is proved of operators and the programs that execute them, and what is not."""
+    operators = [(operator_of(i), i.mappings) for i in compiled.implementations.values()]
+    proved = all(of.stated(mapping) is not None for of, mappings in operators for mapping in mappings)
+    told = ["That operators are what their mappings compute over the real numbers is among these claims (joint-...)."]
+    unproved = declared(compiled.implementations.values()).items()
+    reasons = [f"* {_cell(what)}: {_cell(reason)}" for what, reason in unproved]
+    return [*(told if proved else ()), *(("", "DECLARED, NOT PROVED:", "", *reasons) if reasons else ())]
 
 
 def _accelerated(compiled: Compiled) -> Iterator[str]:

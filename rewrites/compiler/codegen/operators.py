@@ -152,13 +152,18 @@ def joint_problem(operator: AcceleratorOperator, mapping: MappingClaim, gate: Ga
 
 
 def declared(implementations: Iterable[Implementation]) -> dict[str, str]:
-    """The mappings by which operators are executed without a proof that they are the operators, and why."""
-    return {
-        f"{operator.name} by {mapping.name}": operator.unproved
-        for operator, mappings in ((operator_of(i), i.mappings) for i in implementations)
-        for mapping in mappings
-        if operator.stated(mapping) is None
-    }
+    """What is not proved of operators and the programs that execute them, though results rest on it, and why."""
+    found: dict[str, str] = {}
+    for implementation in implementations:
+        operator, scaling = operator_of(implementation), implementation.scaling
+        for mapping in implementation.mappings:
+            if operator.stated(mapping) is None:
+                found[f"that {operator.name} is what {mapping.name} computes"] = operator.unproved
+        if scaling is not None and scaling.rule is None:
+            found[f"that scales of {operator.name} cancel out"] = "no rule of scales is stated"
+        if any(implementation.held_by(number) is None for number in range(len(implementation.calls))):
+            found[f"what the host does around programs of {operator.name}"] = "it is no sequence of proved programs"
+    return found
 
 
 def shapes_of(b: Assembly, name: str, of: Sequence[int], *ranks: int) -> list[tuple[int, ...]]:

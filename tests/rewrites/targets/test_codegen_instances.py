@@ -12,7 +12,7 @@ import pytest
 
 from ir_semantics.tensors.operators import concat, fill, transpose
 from rewrites.claims.joints.instruction import Unread
-from rewrites.compiler.codegen import Call, CannotOffload, Options, joints_of, operator_of
+from rewrites.compiler.codegen import Call, CannotOffload, Options, declared, joints_of, operator_of
 from rewrites.compiler.codegen.floats import Piece
 from rewrites.compiler.codegen.instances import NoInstance, boxes_of
 from rewrites.compiler.codegen.interface import Part
@@ -359,6 +359,7 @@ def test_scales_must_cancel_out(name: str, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_rule_of_scales_must_be_about_the_operator_and_its_exponents(monkeypatch: pytest.MonkeyPatch) -> None:
     made = flexasr().implementation()
+    assert declared([made]) == {}
     right = SCALED_DENSE["relu"]
     assert isinstance(right.rule, ScaleRule) and set(joints_of(made).values()) == {""}
     forged = replace(right.rule, exponents={**right.exponents, "b": U})
@@ -375,4 +376,14 @@ def test_a_rule_of_scales_must_be_about_the_operator_and_its_exponents(monkeypat
         (None, ""),
     ):
         monkeypatch.setattr(type(made), "scaling", other)
+        assert not declared([made])
         assert told in next(iter(joints_of(made).values())), other
+
+
+def test_scales_without_a_rule_are_declared(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = "no rule of scales is stated"
+    assert declared([norm().implementation()]) == {"that scales of flexasr.layer_norm cancel out": told}
+    made = flexasr().implementation()
+    monkeypatch.setattr(type(made), "scaling", replace(SCALED_DENSE["relu"], rule=None))
+    assert set(joints_of(made).values()) == {""}  # exponents are as the author says, whether that is right or not
+    assert declared([made]) == {"that scales of flexasr.linear cancel out": told}

@@ -30,7 +30,7 @@ from rewrites.claims.subjects.bounds import BoundSubject
 from rewrites.claims.subjects.joint import JointSubject
 from rewrites.claims.theorems import flexasr as bounds
 from rewrites.claims.theorems.derived import derived
-from rewrites.compiler.codegen import declared, joint_problem
+from rewrites.compiler.codegen import joint_problem
 from rewrites.mappings.flexasr import claims
 from rewrites.mappings.flexasr import layer_norm as mapping
 from rewrites.targets.flexasr.operators import LAYER_NORM
@@ -403,8 +403,3 @@ def test_without_its_bound_the_operator_is_not_executed() -> None:
             name,
             f"the certificate of this name is of another {told}",
         )
-
-
-def test_it_is_not_declared() -> None:
-    implementation: Any = SimpleNamespace(node=SimpleNamespace(operator=LAYER_NORM.name), mappings=LAYER_NORM.mappings)
-    assert declared([implementation]) == {}
