@@ -41,8 +41,10 @@ def _missing(implementation: Implementation, certified: Collection[str] | None) 
 
 def network_claims(implementations: Iterable[Implementation | type[Implementation]]) -> list[str]:
     """The claims that bounds of networks in ranges rest on beside those of operators: laws, and lemmas of rounding."""
-    lemmas = [f"lemma-{slug(lemma)}" for of in implementations for lemma in of.rounding_lemmas.values()]
-    laws = [f"error-{slug(law)}" for laws in PROOFS.values() for law in laws]
+    operators = list(implementations)
+    lemmas = [f"lemma-{slug(lemma)}" for of in operators for lemma in of.rounding_lemmas.values()]
+    own = [of.laws for of in operators]
+    laws = [f"error-{slug(law)}" for laws in (*PROOFS.values(), *own) for law in laws]
     return list(dict.fromkeys([*lemmas, *laws])) if lemmas else []
 
 
@@ -74,7 +76,7 @@ def bounds_in_ranges(
     except Rejected as error:
         rests = [f"how errors compose ({error})"]
     else:
-        rests = [*_unproved(graph, implementations, own, certified), *_laws_missing(steps, certified)]
+        rests = [*_unproved(graph, implementations, own, certified), *_laws_missing(steps, implementations, certified)]
     return [replace(bound, declared=tuple(dict.fromkeys(rests))) for bound in bounds]
 
 
@@ -101,9 +103,12 @@ def _unproved(
             yield f"float32 of {node.operator} on the host"
 
 
-def _laws_missing(steps: Sequence[Step], certified: Collection[str] | None) -> Iterator[str]:
-    """The laws that steps rest on, and that hold no certificate."""
-    names = dict.fromkeys(f"error-{slug(law)}" for step in steps for law in PROOFS[step.law])
+def _laws_missing(
+    steps: Sequence[Step], implementations: Mapping[int, Implementation], certified: Collection[str] | None
+) -> Iterator[str]:
+    """The laws that steps and accelerators' own bounds rest on, and that hold no certificate."""
+    used = (*(PROOFS[step.law] for step in steps), *(of.laws for of in implementations.values()))
+    names = dict.fromkeys(f"error-{slug(law)}" for laws in used for law in laws)
     for name in names:
         if certified is not None and name not in certified:
             yield f"{name}, which holds no certificate"

@@ -67,6 +67,11 @@ def of_rounding(u: FormulaLike, e: Formula) -> Formula:
     return e + u
 
 
+def of_shift(h: Formula, u: Formula, m: Formula, t: Formula) -> Formula:
+    """An integer within m, rounded down to a multiple of u when h has been added to it, and cut at +-t or beyond."""
+    return maximum(h, u - 1 - h, m - t)
+
+
 def of_slope(s: FormulaLike, t: FormulaLike, e: Formula) -> Formula:
     """A function of slope s, which the device has within t."""
     return s * e + t

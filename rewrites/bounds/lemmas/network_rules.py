@@ -11,6 +11,7 @@ from fractions import Fraction
 
 import pysmt.shortcuts as smt
 
+from rewrites.bounds.kernel import laws
 from rewrites.bounds.kernel.formula import Formula, maximum, minimum
 
 from .real_rules import Built, RealRule, at_most, le, real, reals_of, within
@@ -126,6 +127,15 @@ def _one_more_product() -> Built:
     return hypotheses, within(r, z, 2 * u * m + (1 + 2 * u) * p)
 
 
+def _shift_and_cut() -> Built:
+    """Of integers r u = a + h - d and limits t and l = -(t + s)."""
+    a, h, d, u, m, t, s = reals_of("a h d u m t s")
+    shifted, error = a + h - d, laws.of_shift(h, u, m, t)
+    hypotheses = [at_most(a, m), le(0, d), le(d, u - 1), le(0, h), le(0, t), le(0, s)]
+    cut, positive = (minimum(maximum(shifted, low), t) for low in (-1 * (t + s), 0))
+    return hypotheses, smt.And(within(cut, a, error), within(positive, maximum(a, 0), error))
+
+
 NETWORK_RULES: Mapping[str, RealRule] = {
     rule.name: rule
     for rule in (
@@ -164,6 +174,12 @@ NETWORK_RULES: Mapping[str, RealRule] = {
             "rounded product",
             "|r - z| <= 2 u m + (1 + 2 u) p for |r - z| <= u |z| + p and |z| <= m",
             _one_more_product,
+        ),
+        RealRule(
+            "shift and cut",
+            "|min(max(r u, l), t) - a| <= max(h, u - 1 - h, m - t) for r = floor((a + h) / u), integers a and h >= 0, "
+            "u >= 1, |a| <= m and l <= -t <= 0; likewise |min(max(r u, 0), t) - max(a, 0)|",
+            _shift_and_cut,
         ),
     )
 }

@@ -243,6 +243,8 @@ class Implementation(ABC):
     """The mappings by which the host makes codes of operands, and the result of codes, where that is proved."""
     rounding_lemmas: ClassVar[Mapping[str, str]] = {}
     """By operand the lemma that the host rounds it to the nearest code; what rounding others may change is declared."""
+    laws: ClassVar[tuple[str, ...]] = ()
+    """The laws that bounds in ranges rest on beside their theorem (:mod:`rewrites.bounds.lemmas.network_rules`)."""
     scalings: ClassVar[tuple[Scaling, ...]] = ()
     """How scales of operands and the result depend on each other, by attributes; without one nothing is scaled."""
 

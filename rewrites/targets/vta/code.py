@@ -24,10 +24,14 @@ import numpy as np
 from accel_models.fixed_point import EXPONENT_AT_0
 from chc.tensor_rules.rule import TensorRule
 from ir_semantics.graph import Node, TensorType
+from rewrites.bounds.derivations.calculus import Bound
+from rewrites.bounds.kernel.formula import constant
+from rewrites.bounds.kernel.laws import of_shift
 from rewrites.claims.theorems import applied
+from rewrites.claims.theorems.machines import DENSE
 from rewrites.compiler.codegen.bounding import bounds_of, linear_change
 from rewrites.compiler.codegen.floats import FloatImplementation
-from rewrites.compiler.codegen.formats import check_scale, greatest, power_above, range_of, rounded_up, unscale
+from rewrites.compiler.codegen.formats import check_scale, greatest, power_above, range_of, unscale
 from rewrites.compiler.codegen.interface import (
     RESULT,
     Bounds,
@@ -78,6 +82,7 @@ class Dense(FloatImplementation):
     operands: ClassVar[tuple[str, ...]] = ("x", "w")
     conversions: ClassVar[tuple[ConversionClaim, ...]] = (ROUND, READ)
     rounding_lemmas: ClassVar[Mapping[str, str]] = dict.fromkeys("xw", "float32 to 8 bits, symmetric")
+    laws: ClassVar[tuple[str, ...]] = ("shift and cut",)
     scalings: ClassVar[tuple[Scaling, ...]] = (SCALED_PRODUCT,)
     summed: ClassVar[str] = "products"
     """The range of what is shifted."""
@@ -194,7 +199,8 @@ class Dense(FloatImplementation):
         In units of 2^(scale_x + scale_w) let a be the exact sum of products and bias, h what is added to it,
         u = 2^shift, and r the theorem's result, a + h shifted and cut to a byte.  The error is r u - a: all of these
         are integers below 2^31.  With relu r and a are those that are at least 0.
-        Where a condition of the theorem fails, the bound is that of :meth:`_own_error`, which is declared.
+        Where a condition of the theorem fails, which a result of -128 does, the bound is that of :meth:`_own_error`,
+        which is declared: ``split`` sees to it that no sum leaves 32 bits.
         """
         shift = self.quantisation["shift"]
         codes = {name: unscale(executed.quantised[name], -self._format(name)[0]) for name in self.operands}
@@ -202,28 +208,34 @@ class Dense(FloatImplementation):
         layer, sums = applied.vta_dense(x, w, b, self._half, shift, self._activation), x @ w.T + b
         whole = layer.whole()
         if whole.value is None:
-            own = self._own_error(greatest(sums))
-            return Bounds(own, rounded_up(own + linear_change(executed)))
+            own = Bound(self._own_error(Fraction(greatest(sums))), ())
+            return bounds_of(own, linear_change(executed), self._format("b")[0])
         exact = np.maximum(sums, 0) if self._activation == "relu" else sums
         error = unscale(layer.exact() * (1 << shift) - exact, self._format("b")[0])
         known = bounds_of(replace(whole, value=Fraction(greatest(error))), linear_change(executed))
         return replace(known, centre=error, radius=np.zeros_like(error))
 
     def bounds_in(self, ranges: Ranges) -> Bounds:
-        """What shift and cut may change, of sums in their range: declared."""
-        return Bounds(rounded_up(self._own_error(math.ldexp(ranges[self.summed], -self._format("b")[0]))), None)
+        """The theorem at these ranges, and what it says of sums: see :meth:`bounds`."""
+        half, unit, scale = self._half, 1 << self.quantisation["shift"], self._format("b")[0]
+        sums = Fraction(ranges[self.summed]) / Fraction(2) ** scale
+        lowest = -LARGEST - 1 if self._activation == "none" else 0
+        reached = min((sums + half) // unit, LARGEST), -max((half - sums) // unit, lowest)
+        symbols: dict[str, Fraction | int] = {
+            "K": self.calls[0].sizes["kk"] * LANES,
+            "B": LARGEST_BIAS,
+            "H": half,
+            "A": sums,
+            "T": sums + half,
+        }
+        theorem, own = DENSE[self._activation].bound({**symbols, "Y": max(reached)}), self._own_error(sums)
+        known = Bound(own, ()) if theorem.value is None else replace(theorem, value=theorem.value + own)
+        return bounds_of(known, math.inf, scale)
 
-    def _own_error(self, sums: float) -> float:
-        """The bound of shift and cut where what is shifted is at most so large, in units of both scales.
-
-        As r u <= a + h < (r + 1) u before the cut, |r u - a| <= max(h, u - h), and 0 for u = 1.  Cutting r to
-        -128 .. 127 moves it by at most max(|r| - 127, 0), which is at most (|a| + h) / u - 127.  relu of both is no
-        further apart.
-        """
-        unit, half = 1 << self.quantisation["shift"], self._half
-        own = float(max(half, unit - half) if unit > 1 else 0)
-        own += max(sums + half - LARGEST * unit, 0.0)
-        return math.ldexp(own, self._format("b")[0])
+    def _own_error(self, sums: Fraction) -> Fraction:
+        """How far shift and cut move sums of at most this magnitude, in units of both scales: 'shift and cut'."""
+        unit = constant(1 << self.quantisation["shift"])
+        return of_shift(constant(self._half), unit, constant(sums), LARGEST * unit).evaluate({})
 
     def rounding(self, name: str, magnitude: float) -> float:
         """Half a unit, and the distance to the largest code."""
@@ -239,6 +251,7 @@ class Linear(Dense):
 
     operands: ClassVar[tuple[str, ...]] = ("x", "w", "b")
     conversions: ClassVar[tuple[ConversionClaim, ...]] = (ROUND, ROUND_BIAS, READ)
+    rounding_lemmas: ClassVar[Mapping[str, str]] = {**Dense.rounding_lemmas, "b": "float32 to 24 bits, symmetric"}
     scalings: ClassVar[tuple[Scaling, ...]] = tuple(SCALED_DENSE[activation] for activation in GEMMS)
     summed: ClassVar[str] = "sum"
 

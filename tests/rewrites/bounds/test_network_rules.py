@@ -8,7 +8,7 @@ import pysmt.shortcuts as smt
 import pytest
 
 from rewrites.bounds.kernel.formula import Formula, maximum, minimum
-from rewrites.bounds.lemmas.network_rules import NETWORK_RULES
+from rewrites.bounds.lemmas.network_rules import HALF, NETWORK_RULES
 from rewrites.bounds.lemmas.real_rules import Built, RealRule, at_most, le, prove_rule, real, reals_of, within
 from rewrites.claims.registry import entries
 from rewrites.claims.subjects.numerics import ErrorRuleSubject
@@ -66,6 +66,13 @@ WRONG: dict[str, Callable[[], Built]] = {
     ),
     "rounded product": of(
         "z r m u p", lambda z, r, m, u, p: ([at_most(z, m), at_most(r - z, u * size(z) + p)], within(r, z, u * m))
+    ),
+    "shift and cut": of(
+        "a h d u m t",
+        lambda a, h, d, u, m, t: (
+            [at_most(a, m), le(0, d), le(d, u - 1), le(0, h), le(h, u), le(0, t)],
+            within(minimum(maximum(a + h - d, -1 * t), t), a, maximum(HALF * u, m - t)),
+        ),
     ),
 }
 
