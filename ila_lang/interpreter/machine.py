@@ -238,6 +238,20 @@ class Machine:
         )
 
 
+class _Program:
+    """A fragment's program, ready to run."""
+
+    def __init__(self, fragment: Fragment) -> None:
+        self.external = fragment.program.external_variables()
+        own = {*fragment.parameters, *fragment.tensors}
+        # the program's own names hide the device's outputs, which are read after the command that sets them
+        self.volatile = {v for n, v in self.external.items() if n not in own}
+        self.run = compile_kernel(fragment.program, self.volatile)
+
+
+_PROGRAMS: Kept[Kernel, _Program] = Kept()
+
+
 def run_fragment(
     fragment: Fragment,
     sizes: Mapping[str, int],
@@ -251,24 +265,23 @@ def run_fragment(
     host tensor, on a size that is no number of its width, and on a tensor with an address or word that is none.
     """
     machine = machine or Machine(fragment.ila)
-    external = fragment.program.external_variables()
     require_arguments(fragment, sizes, tensors)
     check_sizes(fragment, sizes)
     _check_tensors(fragment, tensors)
+    parts: list[object] = [*fragment.program.body, *fragment.parameters, *fragment.tensors]
+    program = _PROGRAMS.of(fragment.program, parts, lambda: _Program(fragment))
 
     def issue(inputs: Mapping[str, int], note: str) -> None:
         if observe is not None:
             observe(inputs, note)
         machine.step(inputs)
 
-    # the program's own names hide the device's outputs, which are read after the command that sets them
-    volatile = {v for n, v in external.items() if n not in fragment.parameters and n not in fragment.tensors}
     memories = {
-        n: machine.memories[n] if v in volatile else tensors[n]
-        for n, v in external.items()
+        n: machine.memories[n] if v in program.volatile else tensors[n]
+        for n, v in program.external.items()
         if isinstance(v.sort, MemSort)
     }
-    compile_kernel(fragment.program, volatile)(machine.values, memories, issue, sizes, machine.steps)
+    program.run(machine.values, memories, issue, sizes, machine.steps)
     return machine
 
 

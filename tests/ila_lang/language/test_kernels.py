@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import gc
+import weakref
+from collections.abc import Callable, Set
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 
 import ila_lang as il
 from ila_lang import BOOL, Expr, Ila, Kernel, Memory, bv, const, var
+from ila_lang.interpreter import machine as scalar
 from ila_lang.language.kernel import For, Let, Load, Statement, Store
 from ila_lang.native import code
 from tests.ila_lang.oracle import COUNT, DST, SCALE, SRC, kernels, run_kernel, scalars, words
@@ -410,6 +413,30 @@ def test_an_extent_of_a_program_that_does_not_fit_its_counter_is_refused() -> No
     il.run_fragment(fragment, {"n": 4}, {})
     with pytest.raises(il.ExtentError, match=r"^Extent 5 must fit the counter i of send$"):
         il.run_fragment(fragment, {"n": 5}, {})
+
+
+def test_a_program_is_compiled_once_and_again_where_it_has_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+
+    def compiled(kernel: Kernel, volatile: Set[Expr]) -> Callable[..., None]:
+        made.append(kernel)
+        return il.compile_kernel(kernel, volatile)
+
+    monkeypatch.setattr(scalar, "compile_kernel", compiled)
+    program, out = Kernel("p"), var("out", il.mem(4, 8))
+    program.store(out, const(1, 4), const(1, 8))
+    fragment, host = il.Fragment("f", Ila("a"), {}, {"out": out}, program), Memory()
+    for _ in range(2):
+        il.run_fragment(fragment, {}, {"out": host})
+    assert made == [program] and dict(host) == {1: 1}
+    program.store(out, const(2, 4), const(2, 8))
+    il.run_fragment(fragment, {}, {"out": host})
+    assert made == [program, program] and dict(host) == {1: 1, 2: 2}
+    left = weakref.ref(program)
+    del program, fragment
+    made.clear()
+    gc.collect()
+    assert left() is None
 
 
 def test_python_numbers_are_addresses_and_words_of_a_known_width_and_refused_elsewhere() -> None:
