@@ -17,6 +17,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from chc.tensor_rules.rule import TensorRule
 from ila_lang import extensions
 from ilaverify import cli, new
 from ir_semantics.graph import Builder, TensorType
@@ -141,11 +142,24 @@ def test_calls_of_an_implementation_without_proved_conversions_are_of_their_join
     made = implement(graph.nodes[number], types, quantisation)
     joint = "joint-of-author-dense-of-author-dense"
     assert len(made.calls) == 12 and joints_of(made) == {joint: ""}
-    *_, foreign = importlib.import_module("of_author.rules").RULES.tensor
-    with monkeypatch.context() as patch:
-        patch.setattr(type(made), "_calls", lambda of: [replace(call, rules=(foreign,)) for call in made.calls])
-        wrong = implement(graph.nodes[number], types, quantisation)
-        assert "must rest on one of its rules" in joints_of(wrong)[joint]
+    rules = importlib.import_module("of_author.rules")
+    plain = TensorRule("a rule without boxes", rules.PRODUCT_IN_BOXES.left, rules.PRODUCT_IN_BOXES.right)
+    monkeypatch.setitem(operator.__dict__, "splits", (*operator.splits, plain))
+    *_, last = made.calls
+    moved, shorter = ((0, 2), last.parts["x"][1]), (last.parts["y"][0], (6, 7))
+    for change, told in (
+        ({"rules": (rules.RULES.tensor[-1],)}, "must rest on one of its rules"),
+        ({"rules": (plain,)}, "must be a rule of boxes or of layers"),
+        ({"rules": ()}, "without a rule must be given its operands"),
+        ({"parts": {**last.parts, "x": moved}}, "must have the box ((4, 6), (0, 1500)) of x, not ((0, 2), (0, 1500))"),
+        ({"parts": {**last.parts, "y": shorter}}, "must have the box ((4, 6), (6, 8)) of y, not ((4, 6), (6, 7))"),
+        ({"parts": {"y": last.parts["y"]}}, "'x'"),
+        ({"parts": {**last.parts, "y": last.parts["y"][:1]}}, "zip()"),
+    ):
+        made.calls = (replace(last, **change),)
+        assert told in joints_of(made)[joint]
+    made.calls = (last,)
+    assert joints_of(made) == {joint: ""}
     # where programs of the host are said to put operands there, they must be those of the joint
     monkeypatch.setattr(type(made), "held_by", lambda self, number: {"host_x": "w", "host_w": "x"})
     assert joints_of(made)[joint]
@@ -221,12 +235,17 @@ def test_one_shape_is_proved(method: str, chip: Run) -> None:
 @pytest.mark.proof
 def test_from_proofs_to_a_run(chip: Run, tmp_path: Path) -> None:
     store, proofs = ("--store", str(tmp_path / "store")), str(tmp_path / "proofs")
-    rules = ("my-chip-rows-in-two-parts", "my-chip-outputs-in-two-parts", "transposed-twice")
-    wrong = ("my-chip-outputs-in-two-parts-exchanged", "my-chip-relu-of-bytes", "my_chip_wraps", "my_chip_weights")
+    rules = ("my-chip-a-box-of-a-product", "transposed-twice")
+    wrong = (
+        "my-chip-a-box-of-a-product-with-the-first-outputs",
+        "my-chip-relu-of-bytes",
+        "my_chip_wraps",
+        "my_chip_weights",
+    )
     joint = "joint-my-chip-dense-my-chip-dense"
     claims = ("my_chip_dense", joint, "my-chip-relu-of-bytes-repaired", *rules, *wrong)
     code, out, err = chip("prove", *claims, *store, "-o", proofs)
-    assert code == 0 and out.endswith("6 PROVED, 4 REFUTED; all as expected\n"), out + err
+    assert code == 0 and out.endswith("5 PROVED, 4 REFUTED; all as expected\n"), out + err
     code, out, err = chip("check", proofs)
     assert code == 0, out + err
     code, out, err = chip("report", *claims, *store, "-o", str(tmp_path / "report.html"))
@@ -246,7 +265,7 @@ def test_from_proofs_to_a_run(chip: Run, tmp_path: Path) -> None:
     code, out, err = chip("compile", *arguments)
     # a scratchpad holds two rows of x or w: five rows in three parts, seven outputs in four
     assert code == 0 and "1 my_chip.dense; 12 programs" in out, out + err
-    assert f"rests on      5 certificates: {joint}, my-chip-outputs-in-two-parts, my-chip-rows-in-two-parts" in out
+    assert f"rests on      4 certificates: {joint}, my-chip-a-box-of-a-product" in out
     assert (
         out.count("declared ") == 1 and "declared      what the host does around programs of my_chip.dense, not" in out
     )

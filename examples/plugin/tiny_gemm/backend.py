@@ -43,7 +43,7 @@ from rewrites.compiler.offload.takers import as_product
 from rewrites.egraph.pattern import operator
 
 from .mapping import DENSE_LAYER, ir_requantise
-from .rules import OUTPUTS_IN_PARTS, ROWS_IN_PARTS
+from .rules import PRODUCT_IN_BOXES
 
 LARGEST = 127
 MOST_SHIFT = 31
@@ -82,7 +82,7 @@ class Dense(Implementation):
         scales = {"x": self.quantisation["scale_x"], "w": self.quantisation["scale_w"]}
         for what, scale in {**scales, "the result": sum(scales.values()) + self.quantisation["shift"]}.items():
             check_scale(scale, what)
-        rules = tuple(rule for rule, parts in ((ROWS_IN_PARTS, xs), (OUTPUTS_IN_PARTS, ws)) if len(parts) > 1)
+        rules = (PRODUCT_IN_BOXES,) if len(xs) * len(ws) > 1 else ()
         calls = []
         for x in xs:
             for w in ws:
@@ -177,7 +177,7 @@ OPERATOR: Final = AcceleratorOperator(
     expand=_product,
     mappings=(DENSE_LAYER,),
     code=Dense,
-    splits=(ROWS_IN_PARTS, OUTPUTS_IN_PARTS),
+    splits=(PRODUCT_IN_BOXES,),
     joints=(JOINT,),
 )
 RULE: Final = AcceleratorRule(

@@ -5,20 +5,25 @@ from __future__ import annotations
 from typing import Final
 
 from chc.scalar_rules.rule import row, rules_on
-from chc.tensor_rules.rule import Kind, TensorRule
+from chc.tensor_rules.rule import Kind
 from ir_semantics.scalars.formats import integer
 from ir_semantics.scalars.terms import Scalar, cast, relu, variable
 from ir_semantics.tensors.conditions import both, le
-from ir_semantics.tensors.operators import concat, slice_, transpose
+from ir_semantics.tensors.index import Index, index
+from ir_semantics.tensors.operators import transpose
 from ir_semantics.tensors.reductions import matmul
 from ir_semantics.tensors.terms import Tensor, input_
 from rewrites.rules.rule_set import RuleSet
-from rewrites.rules.tensor.words import at_least, sizes
+from rewrites.rules.tensor.boxes import BoxRule, in_boxes
+from rewrites.rules.tensor.words import sizes
 
-# -- tensors of every size: m rows of k inputs, n outputs, cut at q --------------------------------------------------
+# -- tensors of every size: m rows of k inputs, n outputs ------------------------------------------------------------
 
-M, K, N, Q = sizes("m k n q")
+M, K, N = sizes("m k n")
+ROW, ROW_END, ROWS = sizes("row row_end rows")
+FIRST, END, OUTPUTS = sizes("first end outputs")
 X, W = input_("x", M, K), input_("w", N, K)
+INPUTS = index(0), K
 
 
 def product(x: Tensor, w: Tensor) -> Tensor:
@@ -26,28 +31,21 @@ def product(x: Tensor, w: Tensor) -> Tensor:
     return matmul(x, transpose(w, [1, 0]))
 
 
-FIRST_ROWS, OTHER_ROWS = slice_(X, [0, 0], [Q, K]), slice_(X, [Q, 0], [M, K])
-FIRST_OUTPUTS, OTHER_OUTPUTS = slice_(W, [0, 0], [Q, K]), slice_(W, [Q, 0], [N, K])
+def of_outputs(name: str, first: Index, kind: Kind = Kind.VALID) -> BoxRule:
+    """The rule that rows and outputs are a product of rows of x with those of w from ``first`` on.
 
-ROWS_IN_PARTS: Final = TensorRule(
-    "tiny_gemm rows in two parts",
-    product(X, W),
-    concat(0, product(FIRST_ROWS, W), product(OTHER_ROWS, W)),
-    le(Q, M),
-)
-OUTPUTS_IN_PARTS: Final = TensorRule(
-    "tiny_gemm outputs in two parts",
-    product(X, W),
-    concat(1, product(X, FIRST_OUTPUTS), product(X, OTHER_OUTPUTS)),
-    le(Q, N),
-)
-_EXCHANGED = TensorRule(
-    "tiny_gemm outputs in two parts exchanged",
-    product(X, W),
-    concat(1, product(X, OTHER_OUTPUTS), product(X, FIRST_OUTPUTS)),
-    both(at_least(1, M, K, Q), le(Q + 1, N)),
-    kind=Kind.WRONG,
-)
+    Boxes of x and w may end behind the last row, where zeros are.
+    """
+    rows, outputs = (ROW, ROW + ROWS), (first, first + OUTPUTS)
+    kept = (ROW, ROW_END), (FIRST, END)
+    within = [le(ROW, ROW_END), le(ROW_END, M), le(ROW_END, ROW + ROWS)]
+    within += [le(FIRST, END), le(END, N), le(END, FIRST + OUTPUTS)]
+    boxes = (rows, INPUTS), (outputs, INPUTS), kept
+    return in_boxes(name, product, (X, W), boxes, ([ROWS, 0], [OUTPUTS, 0]), domain=both(*within), kind=kind)
+
+
+PRODUCT_IN_BOXES: Final = of_outputs("tiny_gemm a box of a product", FIRST)
+_FIRST_OUTPUTS = of_outputs("tiny_gemm a box of a product with the first outputs", index(0), Kind.WRONG)
 
 # -- numbers: accumulators of 32 bits, bytes -------------------------------------------------------------------------
 
@@ -68,4 +66,4 @@ RELU = row(
     note="Relu may follow requantisation or go before it because the accelerator saturates.",
 )
 
-RULES: Final = RuleSet("tiny_gemm", scalar=(RELU,), tensor=(ROWS_IN_PARTS, OUTPUTS_IN_PARTS, _EXCHANGED))
+RULES: Final = RuleSet("tiny_gemm", scalar=(RELU,), tensor=(PRODUCT_IN_BOXES, _FIRST_OUTPUTS))

@@ -49,12 +49,13 @@ def joints_of(implementation: Implementation) -> dict[str, str]:
         problem, types = "", implementation.types
         held = implementation.held_by(number)
         try:
-            if held is None and call.rules and not any(isinstance(rule, BoxRule | LayerRule) for rule in call.rules):
-                _require_own(operator, call)  # which parts of operands it takes is said by the implementation's code
-            elif boxes_of(implementation, call) and any(isinstance(rule, BoxRule) for rule in call.rules):
+            boxes = boxes_of(implementation, call)
+            if any(isinstance(rule, BoxRule) for rule in call.rules):
                 types = joint.joint.types(call.sizes)
-        except NoInstance as error:
-            problem = str(error)
+            if held is None and not any(isinstance(rule, LayerRule) for rule in call.rules):
+                _require_parts(implementation, call, boxes)  # there are no steps to compare
+        except FAULTS as error:
+            problem = _told(error)
         problem = problem or joint.covers(types, attributes, call.sizes)
         laid, by = implementation.laid_out(number), implementation.conversions_of(number)
         problem = problem or joint.joint.misplaced(call.sizes, laid, by)
@@ -89,7 +90,7 @@ def _unscaled(implementation: Implementation, number: int, joint: Joint) -> str:
         if any(exponents[name].value(at) != scale for name, scale in of.items()):
             return f"{node.operator} must be scaled so: {_powers(exponents)}; not so: {_powers(of)}"
     except FAULTS as error:
-        return str(error)
+        return _told(error)
     return ""
 
 
@@ -100,7 +101,7 @@ def _without_scales(implementation: Implementation) -> str:
         if scaling is not None and scaling.rule is not None and scaling not in SCALED.values():
             _require_scales(scaling, scaling.rule, implementation)
     except FAULTS as error:
-        return str(error)
+        return _told(error)
     return ""
 
 
@@ -147,7 +148,10 @@ def boxes_of(implementation: Implementation, call: Call) -> dict[str, Part]:
         given = [_extents(call.parts[name]) for name in implementation.operands]
     if [*map(len, given)] != [*map(len, whole)]:
         raise NoInstance(f"a call of {node.operator} must be given operands of the ranks of {whole}, not {given}")
-    _require_own(operator, call, most=1)
+    if len(call.rules) > 1 or not {*call.rules} <= {*operator.splits}:
+        known = ", ".join(rule.name for rule in operator.splits)
+        wrong = _names([rule for rule in call.rules if rule not in operator.splits] or call.rules)
+        raise NoInstance(f"a call of {operator.name} must rest on one of its rules ({known}), not {wrong}")
     if not call.rules and given != whole:
         raise NoInstance(f"a call of {node.operator} without a rule must be given its operands {whole}, not {given}")
     (rule,) = call.rules or (None,)
@@ -163,14 +167,11 @@ def boxes_of(implementation: Implementation, call: Call) -> dict[str, Part]:
     return dict(zip((*implementation.operands, RESULT), (*boxes, result), strict=True))
 
 
-def _require_own(operator: AcceleratorOperator, call: Call, most: int | None = None) -> None:
-    """Raises NoInstance where a call names another rule than its operator's, or more than so many."""
-    wrong = [rule for rule in call.rules if rule not in operator.splits]
-    if wrong or (most is not None and len(call.rules) > most):
-        known = ", ".join(rule.name for rule in operator.splits)
-        raise NoInstance(
-            f"a call of {operator.name} must rest on one of its rules ({known}), not {_names(wrong or call.rules)}"
-        )
+def _require_parts(implementation: Implementation, call: Call, boxes: Mapping[str, Part]) -> None:
+    """Raises NoInstance unless the parts of a call are the boxes."""
+    for name, box in boxes.items():
+        if (part := call.parts[name]) != box:
+            raise NoInstance(f"a call of {implementation.node.operator} must have the box {box} of {name}, not {part}")
 
 
 class _Instance:
@@ -294,3 +295,8 @@ def _extents(part: Part) -> tuple[int, ...]:
 
 def _names(rules: Sequence[Any]) -> str:
     return ", ".join(rule.name for rule in rules)
+
+
+def _told(error: Exception) -> str:
+    """What is wrong; never empty, which says that nothing is."""
+    return str(error) or repr(error)
