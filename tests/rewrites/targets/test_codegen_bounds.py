@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from accel_models.flexasr.floats import EXPONENT_AT_0, adpfloat_to_float, float_to_adpfloat
+from ila_lang.interpreter.compile import compile_function
 from ir_semantics.graph import run
 from ir_semantics.graph.build import expansion
 from rewrites.claims.theorems import convolution
@@ -231,6 +233,21 @@ def test_no_run_in_ranges_is_beyond_their_bound(name: str) -> None:
         beyond = implementation.bounds_in({n: 4 * v for n, v in ranges.items()})
         assert beyond.on_quantised is not None and beyond.on_quantised > ranges.get("sum", ranges["products"])
         assert bool(beyond.theorem) is ("relu" in name)
+
+
+@pytest.mark.parametrize(("bias", "scale"), [(0, 0), (3, -2), (7, 5)])
+def test_rounding_to_adaptive_floats_changes_numbers_by_what_is_stated_of_their_codes(bias: int, scale: int) -> None:
+    """Halves between codes, and the words beside them, of all magnitudes up to the largest code."""
+    of, exponent = case("flexasr.max_pool", [normal(0, 2, 16)]), np.int64(EXPONENT_AT_0 + bias + scale)
+    rounds, reads = (compile_function(f, vector=True) for f in (float_to_adpfloat, adpfloat_to_float))
+    halves = np.arange(exponent - 2 << 23, exponent + 8 << 23, 1 << 18, dtype=np.int64)
+    words = (halves[:, None] + [-1, 0, 1]).reshape(-1)
+    codes = rounds(words, exponent)
+    number, value = (w.astype(np.uint32).view(np.float32).astype(np.float64) for w in (words, reads(codes, exponent)))
+    kept, implementation = number <= value.max(), of.implementation(bias=bias, scale=scale)
+    stated = np.array([implementation.rounding("x", v) for v in value[kept]])
+    error = np.abs(number - value)[kept]
+    assert (error <= stated).all() and (error == stated).any() and kept.sum() > 700
 
 
 @pytest.mark.parametrize(
