@@ -14,6 +14,7 @@ from smt_encodings.claims import Obligation
 from smt_encodings.discharge import decide
 from smt_encodings.expressions.integers import IntegerEncoding, NotLinearizable
 
+from .operators import Operator
 from .proof import Proof
 
 
@@ -40,6 +41,16 @@ def contradiction(mapping: TensorMapping) -> str:
     texts = [f"'{text}'" for text, _ in parts]
     so = "never holds" if len(texts) == 1 else "contradict each other"
     return f"no size satisfies the precondition: {' and '.join(texts)} {so}"
+
+
+def different_operators(device: tuple[Operator | None, Expr], ir: tuple[Operator | None, Expr]) -> str:
+    """By what two sums, of which the operators are known or not, combine their summands."""
+    texts = list[str]()
+    for side, (operator, root) in (("the device", device), ("the IR", ir)):
+        if operator is None:
+            return f"{side} folds by no operator that may be applied in any order"
+        texts.append(f"{side}{' folds' if not texts else ''} by {operator.reduction.operator.name} to {root.sort}")
+    return ", and ".join(texts)
 
 
 def _unsatisfiable(conditions: Sequence[Expr]) -> bool:

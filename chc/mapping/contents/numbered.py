@@ -55,7 +55,12 @@ class Numbered:
         return {c: rest if weight == 1 else rest // const(weight, 32) for (c, weight), rest in pairs}
 
     def prove(self, context: Context, group: str, name: str, last: Definition, loops: Loops) -> None:
-        """Proves that these are all iterations of ``loops`` in which the write happens, up to the last one."""
+        """Proves that these are all iterations of ``loops`` in which the write happens, up to the last one.
+
+        Their order is that of the numbers if digits are in the order of the loops: else this raises ValueError.
+        """
+        if [*map(id, self.weights)] != [id(counter) for counter, _ in loops]:
+            raise ValueError("weights of digits must be in the order of the loops")
         around = context.called(name)
         own = fresh("number", self.number.sort)
         inside = context.inside(((own, self.length),), f"{around}, numbers")

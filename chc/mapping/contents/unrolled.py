@@ -82,9 +82,12 @@ def read_by(
 def cycle(side: ReachingDefinitions, context: Context, definition: Definition, turns: Turns) -> Cycle:
     """Whole rounds of writes that update a cell in turn, up to ``definition``.
 
-    Raises Unsupported where they do so in a way that is not described above.
+    Raises Unsupported where they do so in a way that is not described above, and ValueError where the last one of a
+    round is not that of ``definition``.
     """
     writes, counters, write = turns.writes, turns.counters, definition.write
+    if writes[-1] is not write:
+        raise ValueError("the last write of a round must be the one that gave the cell its value")
     require_independent(write, counters)
     name = f"{write.label} {side.schedule.writes.index(write)}, {side.numbered()}"
     loops = tuple(loop for loop in write.loops if loop[0] in counters)

@@ -16,18 +16,21 @@ from chc.bijections.matching import matched
 from chc.bijections.theorem import Goal
 from chc.mapping.arithmetic.exact import equal, less, minimum_of
 from chc.mapping.contents.values import Values
+from chc.mapping.diagnosis import different_operators
 from chc.mapping.memory.cases import MOST_CASES, Split, in_cases
 from chc.mapping.memory.contexts import Context
 from chc.mapping.operators import Operator
+from chc.mapping.program.writes import conjuncts_of
 from chc.mapping.proof import Proof
 from ila_lang import Expr, all_of, any_of, postorder, resize, substitute, true
+from ila_lang.language.expr import variables_of
 from ir_semantics.elements.bags import Family
 from ir_semantics.elements.terms import Term, new_terms
 from smt_encodings.claims import Unsupported
 from smt_encodings.environment import fresh
 
 from .digits import by_digits
-from .hints import Hints, choices_in, simpler_extent
+from .hints import Hints, choice_in, simpler_extent
 from .padding import unchanged
 from .subscripts import Subscripts
 from .summands import Opened, Summands
@@ -86,14 +89,9 @@ class AnyOrder:
             raise Unsupported(f"the device has {len(roots[0])} sums where the IR has {len(roots[1])}")
         totals = []
         for number, (a, b) in enumerate(zip(*roots, strict=True), 1):
-            operator = self.opened.operator(self.device, a)
-            other = self.opened.operator(self.ir, b)
-            if operator is None or other is None:
-                side = "the device" if operator is None else "the IR"
-                raise Unsupported(f"{side} folds by no operator that may be applied in any order")
-            if operator is not other or a.sort != b.sort:
-                one, two = (f"{o.reduction.operator.name} to {r.sort}" for o, r in ((operator, a), (other, b)))
-                raise Unsupported(f"the device folds by {one}, and the IR by {two}")
+            operator, other = self.opened.operator(self.device, a), self.opened.operator(self.ir, b)
+            if operator is None or other is not operator or a.sort != b.sort:
+                raise Unsupported(different_operators((operator, a), (other, b)))
             total = fresh("total.any_order", a.sort)
             rest = self._total(context, f"{name}{', ' if name else ''}sum {number}", operator, (a, b))
             left, right = (
@@ -223,8 +221,9 @@ class _Matching:
         """The summands in a case as a family, whose subscripts are those of what it reads."""
         context = summands.context
         ranges, within_limits = [], list[Expr]()
-        for counter, extent in ((c, self._extent(case, e)) for c, e in summands.loops):
-            parts = minimum_of(extent)  # one of which is the limit, and the other one is a condition
+        for place, (counter, _) in enumerate(summands.loops):
+            parts = minimum_of(extent := self._extent(summands, case, place))
+            # one part of a minimum is the limit, and the other one is a condition
             limit = next((p for p in parts if p.is_const), parts[0] if parts else extent)
             within_limits += [less(counter, extent)] if parts else []
             index = self.subscripts.term(context, context.encoding.term(limit))
@@ -237,13 +236,21 @@ class _Matching:
         self._contexts[family.variables, family.domain] = within
         return family
 
-    def _extent(self, case: _Case, extent: Expr) -> Expr:
-        """An extent in a case, where what it chooses is known, and it may be the lowest bits of a minimum; proved."""
+    def _extent(self, summands: Summands, case: _Case, place: int) -> Expr:
+        """An extent in a case, where what it chooses is known, and it may be the lowest bits of a minimum.
+
+        That it is this is proved in front of its loop: of an iteration, it would be assumed to exist.
+        """
+        loops, (_, extent) = summands.loops, summands.loops[place]
         simpler = simpler_extent(case.context, extent)
-        if simpler is extent or not case.context.proves(same := equal(extent, simpler)):
+        if simpler is extent:
             return extent
-        name = f"{self.name}: extent, {self.sums.numbered()}"
-        case.context.theorem("any order", name, same, "how often a loop runs has a simpler form in the case")
+        inner, name = {c for c, _ in loops[place:]}, f"{self.name}: extent, {self.sums.numbered()}"
+        known = [c for c in conjuncts_of(case.condition) if inner.isdisjoint(variables_of(c))]
+        before = self._where(self.context.inside(loops[:place], name) if place else self.context, all_of(known))
+        if not before.proves(same := equal(extent, simpler)):
+            return extent
+        before.theorem("any order", name, same, "how often a loop runs has a simpler form in the case")
         return simpler
 
     def _condition(self, summands: Summands, case: _Case, condition: Expr) -> tuple[Term, Context]:
@@ -310,8 +317,5 @@ def _chosen(summands: Summands, context: Context, at: Sequence[Expr]) -> tuple[S
         if split.context is not context:
             raise
         return split.conditions, None
-    choices = (n.args[0] for n in choices_in(summands, value))
-    samples = context.samples
-    ours = (c for c in choices if samples.determine(c))  # over sizes, coordinates and counters
-    choice = next((c for c in ours if len({v for (v,) in samples.evaluate([c])}) > 1), None)
+    choice = choice_in(context, summands, value)
     return ((), value) if choice is None else ((choice, ~choice), None)

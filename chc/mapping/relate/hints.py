@@ -70,9 +70,11 @@ def simpler_extent(context: Context, extent: Expr) -> Expr:
     return seems_decided(context, extent)
 
 
-def choices_in(summands: Summands, value: Expr) -> list[Expr]:
-    """The choices that a summand is made of, and those by equality in where it reads and in how often loops run."""
+def choice_in(context: Context, summands: Summands, value: Expr) -> Expr | None:
+    """A condition by which a summand, where it reads, or how often its loops run is chosen; None where none is."""
     sources = [summands.side.sources.get(v) for v in free_variables(value).values()]
     indices = [*(s.reader.cell() for s in sources if s is not None), *(e for _, e in summands.loops)]
-    firsts = [n for n in postorder(indices) if n.op == "ite" and n.args[0].op == "eq"]
-    return [*(n for n in postorder([value]) if n.op == "ite"), *firsts]
+    firsts = (n for n in postorder(indices) if n.op == "ite" and n.args[0].op == "eq")
+    choices = [n.args[0] for n in (*(n for n in postorder([value]) if n.op == "ite"), *firsts)]
+    ours = (c for c in choices if context.samples.determine(c))  # over sizes, coordinates and counters
+    return next((c for c in ours if len({v for (v,) in context.samples.evaluate([c])}) > 1), None)

@@ -11,7 +11,7 @@ import pytest
 
 from chc.mapping.prove import prove
 from chc.mapping.relate.equivalence import InNoOrder
-from ila_lang import Expr, Function, Ila, Kernel, bv, const, ite
+from ila_lang import Expr, Function, Ila, Kernel, bv, const, ite, resize
 from ila_lang.mapping import TensorMapping
 from smt_encodings.claims import Status, Unsupported
 from smt_encodings.discharge import Discharger
@@ -508,6 +508,38 @@ def test_partial_sums_that_overflow_are_not_proved(bits: int) -> None:
     PATTERNS["overflow"] = Pattern((blocks(bits), blocks_added), {"one": bits}, FOURS, is_open=False)
     verdict = prove(of("overflow"), discharger=Discharger(timeout=3.0, second=False), horn_timeout=3.0)
     assert verdict.status is not Status.PROVED
+
+
+def backwards(extent: Callable[[Engine], Expr]) -> Part:
+    """A sum from the last product to the first, of a loop that runs so often."""
+
+    def part(e: Engine) -> None:
+        total = e.register()
+        with e.loop(extent(e)) as i:
+            e.add(total, e.product(e.length - 1 - resize(i, 32)))
+        e.store("results", total)
+
+    return part
+
+
+@pytest.mark.parametrize(
+    "extent",
+    [
+        lambda e: ite(e.ila.states["n"] == 2, const(0, 32), e.length),
+        lambda e: ite(e.row == 1, const(0, 32), e.length),
+        lambda e: ite(e.length < 8, e.length, const(8, 32))[2:0],  # of 8 no bit is left
+    ],
+    ids=["at a size", "in a row", "cut"],
+)
+def test_a_loop_that_is_empty_where_it_must_not_be_is_not_proved(extent: Callable[[Engine], Expr]) -> None:
+    """An extent in a case is not compared inside of its loop, where an iteration is assumed to exist."""
+    eight = (("k <= 8", K.zext(32) <= 8),)
+    PATTERNS["right"] = Pattern((backwards(lambda e: e.length),), {}, eight)
+    PATTERNS["empty"] = Pattern((backwards(extent),), {}, eight)
+    assert any(differs(of("empty"), sizes) for sizes in SIZES if of("empty").holds(sizes))
+    for name, status in (("right", Status.PROVED), ("empty", Status.UNKNOWN)):
+        verdict = prove(of(name), discharger=Discharger(timeout=5.0, second=False), horn_timeout=3.0)
+        assert verdict.status is status, verdict.reason
 
 
 @pytest.mark.parametrize(

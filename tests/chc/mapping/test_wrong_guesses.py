@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from types import SimpleNamespace
 from typing import Any
@@ -10,10 +11,12 @@ from typing import Any
 import pytest
 
 import chc.mapping.contents.scatter_add
+import chc.mapping.contents.values
 import chc.mapping.memory.reaching_definitions
 import chc.mapping.relate.summands
 from chc.mapping.contents.folds import Blocks
 from chc.mapping.contents.numbered import Numbered
+from chc.mapping.contents.turns import Turns
 from chc.mapping.memory.cases import Split, in_cases
 from chc.mapping.memory.contexts import Context
 from chc.mapping.memory.layout import Iteration
@@ -29,6 +32,8 @@ from smt_encodings.discharge import Discharger, NotDischarged
 from smt_encodings.naming import distinct
 from tests.chc.mapping.test_flow import flow
 from tests.chc.mapping.test_scatter_add import ZERO, claim, clear, multiply
+from tests.chc.mapping.test_unrolled import claim as unrolled_claim
+from tests.chc.mapping.test_unrolled import in_turn
 from tests.chc.mapping.toy import Body, N, differs, mapping
 
 States = Mapping[str, Expr]
@@ -140,6 +145,30 @@ def test_weights_of_digits_that_are_no_numbering() -> None:
     for weights in ((5, 2), (4, 2), (0, 1), (1, 0), (1, 2), (-2, 1)):
         with pytest.raises(ValueError, match="weights of digits must be multiples of the next ones, down to 1"):
             Numbered(number, length, dict(zip((a, b), weights, strict=True)))
+
+
+def test_weights_of_digits_in_another_order_than_the_loops() -> None:
+    """Iterations would follow each other otherwise than their numbers."""
+    number, length = var("number", bv(32)), N.zext(32)
+    a, b = var("a", bv(32)), var("b", bv(32))
+    unused: Any = None
+    for loops in (((b, length), (a, length)), ((a, length),)):
+        with pytest.raises(ValueError, match="weights of digits must be in the order of the loops"):
+            Numbered(number, length, {a: 8, b: 1}).prove(unused, "", "", unused, loops)
+
+
+def test_a_round_of_writes_without_the_last_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its updates would be lost: the first one reads what it stored, which is all that is asked of the reader."""
+    right = chc.mapping.contents.values.in_turn
+
+    def shorter(*of: Any) -> Turns | None:
+        found = right(*of)
+        return found and replace(found, writes=found.writes[:-1])
+
+    monkeypatch.setattr(chc.mapping.contents.values, "in_turn", shorter)
+    verdict = prove(unrolled_claim(in_turn(2)), discharger=Discharger(timeout=5.0, second=False), horn_timeout=3.0)
+    assert verdict.status is Status.ERROR
+    assert verdict.reason == "the last write of a round must be the one that gave the cell its value"
 
 
 def test_blocks_that_are_accepted_cover_the_loop_in_order() -> None:
