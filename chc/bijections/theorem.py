@@ -86,8 +86,8 @@ def goals(one: Sequence[Family], other: Sequence[Family], pieces: Sequence[Piece
         if len({id(f) for f in bag}) < len(bag):
             raise ValueError("each family of a bag must be an object of its own; copy those that it has several times")
     for piece in pieces:
-        if not piece.is_of_maps:
-            raise ValueError("a piece must map the variables of its families, and divide by none of them")
+        if not piece.is_of_maps or id(piece.one) not in map(id, one) or id(piece.other) not in map(id, other):
+            raise ValueError("a piece must map variables of a family of either bag, and divide by none of them")
         divided = both(*(at_most(number(1), d) for d in piece.divisors))
         for family in (piece.one, piece.other):
             yield Goal("divisors are positive", (family.domain,), divided, (family.variables,))

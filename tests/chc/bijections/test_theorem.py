@@ -148,9 +148,13 @@ def test_a_map_is_one_of_its_own_family_and_divides_by_no_variable() -> None:
             ((x, x), (y,)),
             ((), (y,)),
         ):
-            with pytest.raises(ValueError, match="a piece must map the variables of its families"):
+            with pytest.raises(ValueError, match="a piece must map variables of a family of either bag"):
                 next(goals([one], [other], [Piece(one, other, forwards, backwards)]))
-        assert _hold([one], [other], [Piece(one, other, (x,), (y,))])
+        right = Piece(one, other, (x,), (y,))
+        assert _hold([one], [other], [right])
+        for bags in (([one], [one]), ([other], [other]), ([other], [one])):
+            with pytest.raises(ValueError, match="a piece must map variables of a family of either bag"):
+                next(goals(*bags, [right]))
         size = fresh("n", INTEGERS)
         divided = Piece(one, other, (quotient(x, size),), (quotient(y, number(2)),))
         assert divided.divisors == [size]
