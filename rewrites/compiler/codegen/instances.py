@@ -23,7 +23,7 @@ from rewrites.claims.joints.expansion import FAULTS, Expanded, expanded, same, s
 from rewrites.claims.joints.instruction import Unread
 from rewrites.claims.joints.joint import Joint
 from rewrites.claims.joints.layers import LayerRule
-from rewrites.claims.joints.scaled import SCALED
+from rewrites.claims.joints.scaled import SCALED, not_scaled
 from rewrites.rules.tensor.boxes import BoxRule
 from rewrites.rules.tensor.scales import ScaleRule, Scaling
 
@@ -98,8 +98,17 @@ def _without_scales(implementation: Implementation) -> str:
     """Why the rule of a node's scaling is not about the node; empty where it is, or where there is no rule."""
     scaling = implementation.scaling
     try:
-        if scaling is not None and scaling.rule is not None and scaling not in SCALED.values():
+        if scaling is None or scaling.rule is None:
+            return ""
+        kind = next((kind for kind, each in SCALED.items() if each is scaling), None)
+        if kind is None:
             _require_scales(scaling, scaling.rule, implementation)
+        else:
+            node = implementation.node
+            graph = expansion(node.operator, tuple(implementation.types), node.attributes)
+            exponents = [scaling.exponents[name] for name in implementation.operands]
+            if why := not_scaled(kind, graph, exponents):
+                return f"{scaling.rule.name} is no rule of {node.operator}: {why}"
     except FAULTS as error:
         return _told(error)
     return ""

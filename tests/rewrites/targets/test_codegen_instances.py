@@ -10,15 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ir_semantics.graph import Builder
+from ir_semantics.graph.build import expansion
 from ir_semantics.tensors.operators import concat, fill, transpose
 from rewrites.claims.joints.instruction import Unread
+from rewrites.claims.joints.scaled import SCALED, not_scaled
 from rewrites.compiler.codegen import Call, CannotOffload, Options, declared, joints_of, operator_of
 from rewrites.compiler.codegen.floats import Piece
 from rewrites.compiler.codegen.instances import NoInstance, boxes_of
 from rewrites.compiler.codegen.interface import Part
 from rewrites.mappings.hlscnn.claims import PACK, READ, ROUND
 from rewrites.rules.tensor.boxes import CONVOLUTION_IN_BOXES, DENSE_IN_BOXES, PRODUCT_IN_BOXES, product
-from rewrites.rules.tensor.scales import SCALED_DENSE, SCALED_PRODUCT, ScaleRule, U
+from rewrites.rules.tensor.scales import NONE, SCALED_DENSE, SCALED_PRODUCT, ScaleRule, U
 from rewrites.rules.tensor.words import relu
 from rewrites.targets.flexasr.code import recurrent as flexasr_recurrent
 from tests.rewrites.targets.nodes import DEVICES, Case, case, normal
@@ -364,6 +367,7 @@ def test_a_rule_of_scales_must_be_about_the_operator_and_its_exponents(monkeypat
     assert isinstance(right.rule, ScaleRule) and set(joints_of(made).values()) == {""}
     forged = replace(right.rule, exponents={**right.exponents, "b": U})
     for other, told in (
+        (SCALED["rnn"], "scales of rnn layers is no rule of flexasr.linear: it must be rnn of what is moved, not have"),
         (SCALED_DENSE["none"], "is not what was read for all sizes"),
         (SCALED_PRODUCT, "it must be said of flexasr.linear how b is scaled"),
         (replace(right, rule=SCALED_PRODUCT.rule), "must be a rule of scales of x, w, b, y"),
@@ -387,3 +391,20 @@ def test_scales_without_a_rule_are_declared(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(type(made), "scaling", replace(SCALED_DENSE["relu"], rule=None))
     assert set(joints_of(made).values()) == {""}  # exponents are as the author says, whether that is right or not
     assert declared([made]) == {"that scales of flexasr.linear cancel out": told}
+
+
+def test_scales_of_layers_are_of_one_layer_that_is_moved() -> None:
+    c = recurrent()
+    graph = expansion(c.node.operator, c.types, c.node.attributes)
+    right = [U, -U, NONE, NONE, NONE]
+    assert not_scaled("rnn", graph, right) == ""
+    assert not_scaled("gru", graph, right) == "it must be gru of what is moved, not have rnn"
+    for wrong in ([U, U, *right[2:]], [U, -U, U, *right[3:]], [*right[:4], U]):
+        assert not_scaled("rnn", graph, wrong) == "the operands of rnn must be scaled by the rule of such layers"
+    builder = Builder()
+    of = [builder.input(name, t) for name, t in zip("xwubd", c.types, strict=True)]
+    result = builder.add(c.node.operator, *of)
+    inputs_alone = builder.graph({"y": builder.add("reshape", of[0], shape=(20, 3))})
+    assert not_scaled("rnn", inputs_alone, right) == "it must be rnn, moved"
+    doubled = builder.graph({"y": builder.add("add", result, result)})
+    assert "not have flexasr.rnn" in not_scaled("rnn", doubled, right)
