@@ -19,8 +19,8 @@ _MODELS = (
 )
 _NUMBERS = (
     "Quantisation is chosen from ranges that calibration saw. Numbers beyond them are cut to the end of their format.",
-    "Bounds of operators are about one operator on its own operands. How they compose into bounds of outputs for all "
-    "inputs in ranges is derived by hand and tested, not proved; nothing is said about accuracy.",
+    "Bounds of operators are about one operator on its own operands. Under a bound of an output for all inputs in "
+    "ranges, run says whether it is proved, or what is declared; nothing is said about accuracy.",
     "Nothing is claimed about time on hardware, interrupts, or commands of other masters in between.",
 )
 _HOST = "What the host does for a node's programs (to round and pad operands, to cut them, to put results together)"
