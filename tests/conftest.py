@@ -50,15 +50,17 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["XDG_CACHE_HOME"] = directory
         # tests start a hundred interpreters, of which none has to compile the packages again
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    gc.disable()  # what is collected stays, and to look for garbage in it takes a sixth of the time
     sys.dont_write_bytecode = False  # assertions are rewritten once, not each time and by each worker
 
 
 def pytest_collection_finish() -> None:
-    """Collections of garbage do not look at thousands of tests again and again.
+    """Collections of garbage begin, and do not look at thousands of tests again and again.
 
     Modules that tests write, and change within a second, are not taken from bytecode of before.
     """
     gc.freeze()
+    gc.enable()
     sys.dont_write_bytecode = True
 
 

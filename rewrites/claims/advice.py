@@ -131,6 +131,10 @@ ADVICE: tuple[tuple[str, str], ...] = (
         "sums by one commutative, associative operator on all bits are declared in `sums`; --method bmc keeps their "
         "order, and chc where it must",
     ),
+    (
+        r"steps that were found do not prove|a step must be used at numbers|invariant given for",
+        "report this claim, for a guess of the prover was wrong, which proves nothing; --method bmc decides one shape",
+    ),
 )
 """Patterns that are searched in the reason of an UNKNOWN, each with what helps; the first one that is found counts."""
 

@@ -208,7 +208,26 @@ def test_a_run_that_is_closed_leaves_no_task(shared: DaskCluster) -> None:
     until(lambda: not shared.tasks(), seconds=60)
 
 
-@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGKILL])
+CLIENT = """
+import sys, time
+from functools import partial
+from ilaverify.proving.cluster import Cluster
+from ilaverify.proving.workers import Task
+
+with Cluster(sys.argv[1]) as cluster:
+    list(cluster.run_tasks([Task(k, partial(time.sleep, 100)) for k in "ab"], timeout=200, memory=4096))
+"""
+
+
+def test_a_client_that_is_killed_leaves_no_task(shared: DaskCluster) -> None:
+    with subprocess.Popen([sys.executable, "-c", CLIENT, shared.address]) as process:
+        until(lambda: len(shared.tasks()) == 2)
+        process.kill()
+    until(lambda: not shared.tasks(), seconds=60)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_an_interrupted_command_leaves_no_task(shared: DaskCluster, number: signal.Signals) -> None:
     with command("flexasr_lstm", "flexasr_gru", "--no-store", "--cluster", shared.address) as process:
         until(lambda: len(shared.tasks()) == 2)

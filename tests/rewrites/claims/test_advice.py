@@ -45,9 +45,9 @@ def messages() -> Iterator[str]:
                     yield from texts(message)
 
 
-@pytest.mark.parametrize("message", sorted(set(messages())))
-def test_every_reason_has_advice(message: str) -> None:
-    assert advice_for(message)
+def test_every_reason_has_advice() -> None:
+    found = set(messages())
+    assert found and [message for message in sorted(found) if not advice_for(message)] == []
 
 
 REASONS = {
@@ -73,6 +73,7 @@ REASONS = {
     "whether and where w 1 writes depends on b, which was read from memory: this is not followed": "store in every",
     "go of toy must select exactly one instruction for all sizes; candidates: a, b": "write addresses as concat",
     "the result depends on tmp as it was before the program": "set it in the program",
+    "steps that were found do not prove (n < m)": "report this claim",
     "no term was found for w of the iteration in which program writes host_c": "split the loop as `cell` is split",
     "which write gives a cell of acc its value differs between sizes or places: a, b": "write zeros before",
     "the loops of a and of b do not correspond: they run 4 times and n times": "equal extents",

@@ -62,6 +62,7 @@ LONG = (
     "joint-flexasr-max-pool-x4-flexasr-float-maxpool-x4",
     "joint-flexasr-mean-pool-flexasr-float-meanpool",
     "joint-flexasr-mean-pool-x2-flexasr-float-meanpool-x2",
+    "joint-vta-dense-vta-gemm",
     "joint-vta-linear-vta-gemm-relu",
     "conv2d_8bit: lanes not moved",
 )
