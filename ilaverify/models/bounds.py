@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ir_semantics.graph.ir import Graph
 from rewrites.claims.names import slug
-from rewrites.compiler.codegen import Bounds, Executed, Implementation, declared, operator_of
+from rewrites.compiler.codegen import Bounds, Executed, Implementation, declared, operator_of, without_lemma
 from rewrites.compiler.composition.of_ranges import InRanges, in_ranges, ranges_of
 from rewrites.compiler.composition.replay import Replay
 from rewrites.compiler.composition.steps import PROOFS, Rejected, Step
@@ -16,19 +16,30 @@ from rewrites.compiler.composition.steps import PROOFS, Rejected, Step
 def bounds_of_run(implementation: Implementation, executed: Executed, certified: Collection[str] | None) -> Bounds:
     """The bounds of a run, unless a lemma that they are derived from holds no certificate.
 
-    A theorem that is none on the kernels of the operator's programs proves nothing here.
+    A theorem that is none on the kernels of the operator's programs proves nothing here, nor does one on codes of which
+    no certificate says what numbers the host makes them of, or reads.
     """
     missing = _missing(implementation, certified)
     if missing:
         return Bounds(None, None, missing)
     bounds = implementation.bounds(executed)
-    return bounds if _of_own_theorem(implementation, bounds) else replace(bounds, theorem="")
+    proved = _of_own_theorem(implementation, bounds) and _converts_as_proved(implementation, certified)
+    return bounds if proved else replace(bounds, theorem="")
 
 
 def _of_own_theorem(implementation: Implementation, bounds: Bounds) -> bool:
     """Whether a bound is of a theorem, and this is one on the kernels of the operator's programs."""
     theorems = [operator_of(implementation).theorems(mapping) for mapping in implementation.mappings]
     return bool(bounds.theorem) and all(bounds.theorem in of for of in theorems)
+
+
+def _lemma_names(of: Implementation | type[Implementation]) -> list[str]:
+    return [f"lemma-{slug(lemma)}" for lemmas in of.lemmas.values() for lemma in lemmas]
+
+
+def _converts_as_proved(of: Implementation, certified: Collection[str] | None) -> bool:
+    """Whether every conversion has a lemma, and these hold a certificate."""
+    return not without_lemma(of) and (certified is None or {*_lemma_names(of)} <= {*certified})
 
 
 def _missing(implementation: Implementation, certified: Collection[str] | None) -> str:
@@ -40,9 +51,9 @@ def _missing(implementation: Implementation, certified: Collection[str] | None) 
 
 
 def network_claims(implementations: Iterable[Implementation | type[Implementation]]) -> list[str]:
-    """The claims that bounds of networks in ranges rest on beside those of operators: laws, and lemmas of rounding."""
+    """The claims that bounds rest on beside those of operators: lemmas of conversions, and laws of networks."""
     operators = list(implementations)
-    lemmas = [f"lemma-{slug(lemma)}" for of in operators for lemma in of.rounding_lemmas.values()]
+    lemmas = [name for of in operators for name in _lemma_names(of)]
     own = [of.laws for of in operators]
     laws = [f"error-{slug(law)}" for laws in (*PROOFS.values(), *own) for law in laws]
     return list(dict.fromkeys([*lemmas, *laws])) if lemmas else []
@@ -93,10 +104,8 @@ def _unproved(
             yield f"the bound of {name}"
         if own[number].declared:
             yield own[number].declared
-        for operand in (n for n in of.operands if n not in of.constants):
-            lemma = of.rounding_lemmas.get(operand)
-            if lemma is None or (certified is not None and f"lemma-{slug(lemma)}" not in certified):
-                yield f"what rounding operands of {name} may change"
+        if not _converts_as_proved(of, certified):
+            yield f"which numbers the host makes codes of, and reads, around programs of {name}"
     yield from declared(implementations.values())
     for number, node in enumerate(graph.nodes):
         if number not in implementations and node.operator in ("sigmoid", "tanh"):

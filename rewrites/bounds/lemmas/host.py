@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from accel_models.fixed_point import exponents, fixed_to_float, float_to_fixed
-from accel_models.flexasr.floats import EXPONENTS, float_to_adpfloat
+from accel_models.flexasr.floats import EXPONENTS, adpfloat_to_float, float_to_adpfloat
 from ila_lang import Expr, Function, bv, concat, const, ite, var
 
 from .codes import shifted
@@ -57,6 +57,14 @@ def _nearest(bits: int, symmetric: bool, width: int) -> Callable[[Function], Sta
     return statement
 
 
+def _normal(word: Expr, exponent: Expr, binades: int, wide: int) -> tuple[Expr, Expr]:
+    """Whether a word is a normal number of so many binades from an exponent on, and its magnitude in units of 2^-23."""
+    field = word[30:23]
+    above = field - exponent
+    magnitude = shifted(concat(const(1, 1), word[22:0]).zext(wide), above[3:0])
+    return (exponent <= field) & (field < 255) & (above < binades), magnitude
+
+
 def _exact(bits: int) -> Callable[[Function], Statement]:
     """In units of 2^-23, in which a number with the field of the exponent has its mantissa."""
 
@@ -65,14 +73,29 @@ def _exact(bits: int) -> Callable[[Function], Statement]:
     def statement(function: Function) -> Statement:
         code, exponent = var("code", bv(bits)), var("exponent", bv(8))
         word = function(code, exponent)
-        field = word[30:23]
-        above = field - exponent
-        magnitude = shifted(concat(const(1, 1), word[22:0]).zext(wide), above[3:0])
+        normal, magnitude = _normal(word, exponent, bits, wide)
         number = ite(word[31] == 1, -magnitude, magnitude)
-        normal = (exponent <= field) & (field < 255) & (above < bits) & (number == code.sext(wide) << 23)
+        normal = normal & (number == code.sext(wide) << 23)
         return Statement((code, exponent), (_within(exponent, bits),), ite(code == 0, word == 0, normal))
 
     return statement
+
+
+def _adaptive_number(magnitude: Expr, wide: int) -> Expr:
+    """The number of a code that is not 0, without its sign, in units of 2^(exponent - 150)."""
+    return shifted(concat(const(1, 1), magnitude[3:0], const(0, 19)).zext(wide), magnitude[6:4])
+
+
+def _adaptive_exact(function: Function) -> Statement:
+    code, exponent, wide = var("code", bv(8)), var("exponent", bv(8)), 31
+    word = function(code, exponent)
+    normal, number = _normal(word, exponent, 8, wide)
+    goal = normal & (word[31] == code[7]) & (number == _adaptive_number(code[6:0], wide))
+    return Statement((code, exponent), (_adaptive_exponents(exponent),), ite(code[6:0] == 0, word == 0, goal))
+
+
+def _adaptive_exponents(exponent: Expr) -> Expr:
+    return (const(EXPONENTS[0], 8) <= exponent) & (exponent <= const(EXPONENTS[-1], 8))
 
 
 def _adaptive(function: Function) -> Statement:
@@ -84,16 +107,14 @@ def _adaptive(function: Function) -> Statement:
     number = shifted(concat(const(1, 1), word[22:0]).zext(wide), above[3:0])
 
     def apart(magnitude: Expr) -> Expr:
-        binade = shifted(concat(const(1, 1), magnitude[3:0], const(0, 20)).zext(wide), magnitude[6:4])
-        value = ite(magnitude == 0, const(0, wide), binade)
+        value = ite(magnitude == 0, const(0, wide), _adaptive_number(magnitude, wide) << 1)
         return ite(value <= number, number - value, value - number)
 
     nearer = apart(own) < apart(other)
     even = (apart(own) == apart(other)) & ((own == other) | (own[0] == 0))
     magnitude = ite(above.slt(0), own == 0, ite(const(8, 10).slt(above), own == 127, nearer | even))
     sign = ite(own == 0, const(0, 1), word[31])
-    premise = (const(EXPONENTS[0], 8) <= exponent) & (exponent <= const(EXPONENTS[-1], 8))
-    return Statement((word, exponent, other), (premise,), magnitude & (code[7] == sign))
+    return Statement((word, exponent, other), (_adaptive_exponents(exponent),), magnitude & (code[7] == sign))
 
 
 def _lemmas() -> list[Lemma]:
@@ -134,6 +155,13 @@ LEMMAS = (
         "127), and 0 for 0x00 alone, which also -0 has); infinities and NaN have the largest of their sign",
         f"every word, exponents {EXPONENTS[0]} .. {EXPONENTS[-1]}",
         solvers(_adaptive),
+    ),
+    Lemma(
+        "AdaptivFloat to float32",
+        adpfloat_to_float,
+        "v(result) = v(code) = (1 + mantissa / 16) 2^(exponent + field - 127), a normal number, or +0 of 0x00 and 0x80",
+        f"every code, exponents {EXPONENTS[0]} .. {EXPONENTS[-1]}",
+        solvers(_adaptive_exact),
     ),
 )
 """The lemmas of this module."""

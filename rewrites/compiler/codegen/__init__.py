@@ -11,7 +11,7 @@ from .calibration import Calibration, calibrate
 from .implement import constants_of, implement, implementable, quantisation_of
 from .instances import joints_of
 from .interface import Bounds, Call, CannotOffload, Choice, Executed, ExecutedSamples, Implementation, Options
-from .operators import AcceleratorOperator, accelerator_operator, declared, joint_problem, operator_of
+from .operators import AcceleratorOperator, accelerator_operator, declared, joint_problem, operator_of, without_lemma
 from .programs import Devices, is_program_of
 
 __all__ = [
@@ -39,4 +39,5 @@ __all__ = [
     "joints_of",
     "operator_of",
     "quantisation_of",
+    "without_lemma",
 ]

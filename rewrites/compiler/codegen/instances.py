@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from chc.tensor_rules.rule import TensorRule
+from ila_lang import Function
 from ir_semantics.graph.build import expansion
 from ir_semantics.graph.ir import Attributes, attributes_of
 from ir_semantics.graph.types import TensorType
@@ -59,6 +60,7 @@ def joints_of(implementation: Implementation) -> dict[str, str]:
         problem = problem or joint.covers(types, attributes, call.sizes)
         laid, by = implementation.laid_out(number), implementation.conversions_of(number)
         problem = problem or joint.joint.misplaced(call.sizes, laid, by)
+        problem = problem or _of_no_lemma(implementation, number)
         problem = problem or _unscaled(implementation, number, joint.joint) or no_scales
         if held is not None:
             index = implementation.operands.index
@@ -67,6 +69,32 @@ def joints_of(implementation: Implementation) -> dict[str, str]:
         problems[joint.name] = problems.get(joint.name, "") or problem
         problems |= dict.fromkeys(operator.rests(call.mapping), "")
     return problems
+
+
+def _of_no_lemma(implementation: Implementation, number: int) -> str:
+    """Why a conversion around a call is by a function that its lemma is not about; empty where none is.
+
+    That a conversion has no lemma is declared.
+    """
+    from rewrites.bounds.catalogue import LEMMAS  # needs solvers, which whoever runs a compiled model does not
+
+    output, held = implementation.calls[number].mapping.mapping.output[0], implementation.held_by(number) or {}
+    for own, claim in implementation.conversions_of(number).items():
+        name = RESULT if own == output else str(held.get(own))
+        lemmas = implementation.lemmas.get(name, ())
+        function = claim.function
+        if lemmas and not any(_same(function, LEMMAS[lemma].function) for lemma in lemmas if lemma in LEMMAS):
+            by = None if function is None else function.name
+            return f"{name} must be converted by the function of the lemma {' or '.join(lemmas)}, not by {by}"
+    return ""
+
+
+def _same(function: Function | None, other: Function) -> bool:
+    """Whether functions are one, or of one text."""
+    if function is None or function.body is None or other.body is None:
+        return function is other
+    sorts = [[p.sort for p in f.params] for f in (function, other)]
+    return sorts[0] == sorts[1] and function.unfold(other.params) is other.body
 
 
 def _unscaled(implementation: Implementation, number: int, joint: Joint) -> str:

@@ -241,8 +241,8 @@ class Implementation(ABC):
     """Names of the operands, in order."""
     conversions: ClassVar[tuple[MappingClaim, ...]] = ()
     """The mappings by which the host makes codes of operands, and the result of codes, where that is proved."""
-    rounding_lemmas: ClassVar[Mapping[str, str]] = {}
-    """By operand the lemma that the host rounds it to the nearest code; what rounding others may change is declared."""
+    lemmas: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """By operand, and for the result, lemmas, one of which is on the function that converts it; without, declared."""
     laws: ClassVar[tuple[str, ...]] = ()
     """The laws that bounds in ranges rest on beside their theorem (:mod:`rewrites.bounds.lemmas.network_rules`)."""
     scalings: ClassVar[tuple[Scaling, ...]] = ()

@@ -24,7 +24,7 @@ from rewrites.claims.names import bound_name, joint_name, slug
 from rewrites.claims.theorems.operators import OPERATORS as THEOREMS
 from rewrites.mappings.claim import MappingClaim
 
-from .interface import Implementation, Options
+from .interface import RESULT, Implementation, Options
 
 if TYPE_CHECKING:
     from rewrites.claims.gate import Gate
@@ -151,6 +151,11 @@ def joint_problem(operator: AcceleratorOperator, mapping: MappingClaim, gate: Ga
     return None
 
 
+def without_lemma(implementation: Implementation) -> list[str]:
+    """The operands, and the result, of whose conversion no lemma is stated."""
+    return [name for name in (*implementation.operands, RESULT) if not implementation.lemmas.get(name)]
+
+
 def declared(implementations: Iterable[Implementation]) -> dict[str, str]:
     """What is not proved of operators and the programs that execute them, though results rest on it, and why."""
     found: dict[str, str] = {}
@@ -161,6 +166,10 @@ def declared(implementations: Iterable[Implementation]) -> dict[str, str]:
                 found[f"that {operator.name} is what {mapping.name} computes"] = operator.unproved
         if scaling is not None and scaling.rule is None:
             found[f"that scales of {operator.name} cancel out"] = "no rule of scales is stated"
+        if implementation.conversions and (names := without_lemma(implementation)):
+            found[f"which numbers the host makes codes of, and reads, around programs of {operator.name}"] = (
+                f"no lemma is stated on conversions of {', '.join(names)}"
+            )
         if any(implementation.held_by(number) is None for number in range(len(implementation.calls))):
             found[f"what the host does around programs of {operator.name}"] = "it is no sequence of proved programs"
     return found

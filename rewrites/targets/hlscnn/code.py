@@ -65,7 +65,11 @@ class Convolution(FloatImplementation):
 
     operands: ClassVar[tuple[str, ...]] = ("x", "w")
     conversions: ClassVar[tuple[ConversionClaim, ...]] = (ROUND, PACK, READ)
-    rounding_lemmas: ClassVar[Mapping[str, str]] = {"x": "float32 to 16 bits"}
+    lemmas: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "x": ("float32 to 16 bits",),
+        "w": ("float32 to 8 bits", "float32 to 16 bits"),
+        RESULT: ("16 bits to float32",),
+    }
     scalings: ClassVar[tuple[Scaling, ...]] = (SCALED_CONVOLUTION,)
 
     @staticmethod

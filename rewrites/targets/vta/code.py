@@ -81,7 +81,10 @@ class Dense(FloatImplementation):
 
     operands: ClassVar[tuple[str, ...]] = ("x", "w")
     conversions: ClassVar[tuple[ConversionClaim, ...]] = (ROUND, READ)
-    rounding_lemmas: ClassVar[Mapping[str, str]] = dict.fromkeys("xw", "float32 to 8 bits, symmetric")
+    lemmas: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        **dict.fromkeys("xw", ("float32 to 8 bits, symmetric",)),
+        RESULT: ("8 bits to float32",),
+    }
     laws: ClassVar[tuple[str, ...]] = ("shift and cut",)
     scalings: ClassVar[tuple[Scaling, ...]] = (SCALED_PRODUCT,)
     summed: ClassVar[str] = "products"
@@ -251,7 +254,7 @@ class Linear(Dense):
 
     operands: ClassVar[tuple[str, ...]] = ("x", "w", "b")
     conversions: ClassVar[tuple[ConversionClaim, ...]] = (ROUND, ROUND_BIAS, READ)
-    rounding_lemmas: ClassVar[Mapping[str, str]] = {**Dense.rounding_lemmas, "b": "float32 to 24 bits, symmetric"}
+    lemmas: ClassVar[Mapping[str, tuple[str, ...]]] = {**Dense.lemmas, "b": ("float32 to 24 bits, symmetric",)}
     scalings: ClassVar[tuple[Scaling, ...]] = tuple(SCALED_DENSE[activation] for activation in GEMMS)
     summed: ClassVar[str] = "sum"
 

@@ -10,15 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from accel_models.fixed_point import exponents, fixed_to_float
+from ila_lang import Expr, Function, bv, primitive
 from ir_semantics.graph import Builder
 from ir_semantics.graph.build import expansion
 from ir_semantics.tensors.operators import concat, fill, transpose
 from rewrites.claims.joints.instruction import Unread
 from rewrites.claims.joints.scaled import SCALED, not_scaled
-from rewrites.compiler.codegen import Call, CannotOffload, Options, declared, joints_of, operator_of
+from rewrites.compiler.codegen import Call, CannotOffload, Options, declared, joints_of, operator_of, without_lemma
 from rewrites.compiler.codegen.floats import Piece
 from rewrites.compiler.codegen.instances import NoInstance, boxes_of
 from rewrites.compiler.codegen.interface import Part
+from rewrites.mappings.conversions import SOURCE, conversion_claim
 from rewrites.mappings.hlscnn.claims import PACK, READ, ROUND
 from rewrites.rules.tensor.boxes import CONVOLUTION_IN_BOXES, DENSE_IN_BOXES, PRODUCT_IN_BOXES, product
 from rewrites.rules.tensor.scales import NONE, SCALED_DENSE, SCALED_PRODUCT, ScaleRule, U
@@ -408,3 +411,37 @@ def test_scales_of_layers_are_of_one_layer_that_is_moved() -> None:
     assert not_scaled("rnn", inputs_alone, right) == "it must be rnn, moved"
     doubled = builder.graph({"y": builder.add("add", result, result)})
     assert "not have flexasr.rnn" in not_scaled("rnn", doubled, right)
+
+
+@primitive(bv(32), code=bv(8), exponent=bv(8))
+def negated(code: Expr, exponent: Expr) -> Expr:
+    return fixed_to_float(8)(-code, exponent)
+
+
+@primitive(bv(32), code=bv(8), unit=bv(8))
+def in_units(code: Expr, unit: Expr) -> Expr:
+    return fixed_to_float(8)(code, unit)
+
+
+@pytest.mark.parametrize(("function", "name"), [(negated, "exponent"), (in_units, "unit")])
+def test_conversions_are_by_the_functions_of_their_lemmas(
+    function: Function, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of another sign, or with a scale of another name: they are refused, or declared."""
+    right = vta().implementation()
+    assert without_lemma(right) == [] and declared([right]) == {}
+    read, own = conversion_claim("vta_read", "bytes", function, {name: exponents(8)}, codes=SOURCE), type(right)
+    formats = own._format_sizes
+    monkeypatch.setattr(own, "conversions", (*own.conversions[:-1], read))
+    monkeypatch.setattr(
+        own, "_format_sizes", lambda self, of: {name if of == "y" else "exponent": formats(self, of)["exponent"]}
+    )
+    made = vta().implementation()
+    told = f"y must be converted by the function of the lemma 8 bits to float32, not by {function.name}"
+    assert set(joints_of(made).values()) == {told}
+    monkeypatch.setattr(own, "lemmas", {n: lemmas for n, lemmas in own.lemmas.items() if n != "y"})
+    assert set(joints_of(made).values()) == {""}
+    assert declared([made]) == {
+        "which numbers the host makes codes of, and reads, around programs of vta.dense": "no lemma is stated on "
+        "conversions of y"
+    }

@@ -13,7 +13,7 @@ from accel_models.flexasr.floats import EXPONENT_AT_0
 from accel_models.flexasr.quantise import BIASES, Quantised, largest, quantise, smallest
 from rewrites.compiler.codegen.floats import FloatImplementation
 from rewrites.compiler.codegen.formats import power_above, unscale
-from rewrites.compiler.codegen.interface import Call, Options, Reals
+from rewrites.compiler.codegen.interface import RESULT, Call, Options, Reals
 from rewrites.mappings.conversions import ConversionClaim
 from rewrites.mappings.flexasr.claims import READ, ROUND
 
@@ -25,8 +25,10 @@ class AdaptiveFloats(FloatImplementation):
     """An implementation whose operands are rounded to AdaptivFloat codes, each of a bias and a scale of its own."""
 
     conversions: ClassVar[tuple[ConversionClaim, ...]] = (ROUND, READ)
-    rounding_lemmas: ClassVar[Mapping[str, str]] = dict.fromkeys("xhc", "float32 to AdaptivFloat")
-    """Of inputs and states: where weights are no constants, there is no bound in ranges."""
+    lemmas: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        **dict.fromkeys(("x", "w", "u", "b", "d", "h", "c", "gamma", "beta"), ("float32 to AdaptivFloat",)),
+        RESULT: ("AdaptivFloat to float32",),
+    }
 
     @abstractmethod
     def _format(self, name: str) -> tuple[int, int]:
