@@ -6,7 +6,7 @@ directions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, product
 
 from ir_semantics.elements.bags import Family
@@ -14,7 +14,7 @@ from ir_semantics.elements.binders import outside_binders
 from ir_semantics.elements.operators import atom, minus, of_polynomial, polynomial
 from ir_semantics.elements.terms import Symbol, Term, number, variable_of
 from ir_semantics.scalars.formats import INTEGERS
-from ir_semantics.tensors.index import Atom, Index
+from ir_semantics.tensors.index import Atom, Index, index_of
 
 from .solve import replaced, solved
 from .theorem import Piece
@@ -66,20 +66,36 @@ def _alike(a: Term, b: Term, own: frozenset[Symbol]) -> Iterator[tuple[Term, ...
 
 
 def _piece(one: Family, other: Family, equations: Sequence[Index]) -> Piece | None:
+    pairs = _pairs(one, other, equations)
     try:
-        forwards, backwards = _map(one, other, equations), _map(other, one, equations)
+        forwards, backwards = _map(one, other, equations, pairs), _map(other, one, equations, pairs)
     except ZeroDivisionError:
         return None
     piece = Piece(one, other, forwards, backwards)
     return piece if piece.is_of_maps else None
 
 
-def _map(one: Family, other: Family, equations: Sequence[Index]) -> tuple[Term, ...]:
+def _pairs(one: Family, other: Family, equations: Sequence[Index]) -> dict[str, str]:
+    """Variables of one extent and one weight in each equation, such as those of a window that both sides read."""
+    pairs: dict[str, str] = {}
+    for (v, e), (w, f) in product(one.ranges, other.ranges):
+        here, there = _name(v), _name(w)
+        is_new = e is f and here not in pairs and there not in pairs.values()
+        together = [replaced(q, {there: index_of(here)}) for q in equations if is_new and here in q.variables]
+        if together and all(here not in q.variables for q in together):
+            pairs[here] = there
+    return pairs
+
+
+def _map(one: Family, other: Family, equations: Sequence[Index], pairs: Mapping[str, str]) -> tuple[Term, ...]:
     """The variables of the other family as terms in those of the first one."""
     names = {f: {_name(v): polynomial(e) for v, e in f.ranges} for f in (one, other)}
+    known: dict[Atom, Index] = {w: index_of(v) for p in pairs.items() for v, w in (p, p[::-1]) if v in names[one]}
     determined: dict[Atom, Index] = dict(solved(_equalities(one.condition), names[one], {}).items())
-    within = [replaced(e, determined) for e in equations]
-    values = solved([*within, *_equalities(other.condition)], names[other], names[one])
+    within = [replaced(replaced(e, known), determined) for e in equations]
+    conditions = [replaced(e, known) for e in _equalities(other.condition)]
+    unknown = {n: e for n, e in names[other].items() if n not in known}
+    values = {str(w): v for w, v in known.items()} | solved([*within, *conditions], unknown, names[one])
     used = {n for e in equations for n in e.variables} | determined.keys()
     unused = [v for v in one.variables if _name(v) not in used]
     left = [n for n in names[other] if n not in values]

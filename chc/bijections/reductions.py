@@ -10,7 +10,7 @@ from ir_semantics.elements.bags import Family, Operator, absorbed, by_choices, f
 from ir_semantics.elements.binders import outside_binders, rebuilt
 from ir_semantics.elements.terms import Term, integer_value
 
-from .matching import matched
+from .matching import TooMany, matched
 from .pieces import COMMUTATIVE
 from .theorem import Goal
 
@@ -59,7 +59,10 @@ class Reductions:
         """Whether two terms are proved to combine the same summands by an operator."""
         key = one, other, tuple(hypotheses)
         if key not in self._known:
-            self._known[key] = self.is_free(operator) and self._equal(one, other, operator, hypotheses)
+            try:
+                self._known[key] = self.is_free(operator) and self._equal(one, other, operator, hypotheses)
+            except TooMany:  # for solvers, which have not been asked yet
+                self._known[key] = False
         return self._known[key]
 
     def _equal(self, one: Term, other: Term, operator: Operator, hypotheses: Sequence[Term]) -> bool:
