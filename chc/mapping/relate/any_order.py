@@ -14,23 +14,21 @@ from functools import reduce
 
 from chc.bijections.matching import matched
 from chc.bijections.theorem import Goal
-from chc.mapping.arithmetic.exact import equal, less, minimum_of
+from chc.mapping.arithmetic.exact import less, minimum_of
 from chc.mapping.contents.values import Values
 from chc.mapping.diagnosis import different_operators
 from chc.mapping.memory.cases import MOST_CASES, Split, in_cases
 from chc.mapping.memory.contexts import Context
 from chc.mapping.operators import Operator
-from chc.mapping.program.writes import conjuncts_of
 from chc.mapping.proof import Proof
 from ila_lang import Expr, all_of, any_of, postorder, resize, substitute, true
-from ila_lang.language.expr import variables_of
 from ir_semantics.elements.bags import Family
 from ir_semantics.elements.terms import Term, new_terms
 from smt_encodings.claims import Unsupported
 from smt_encodings.environment import fresh
 
 from .digits import by_digits
-from .hints import Hints, choice_in, simpler_extent
+from .hints import Hints, choice_in
 from .padding import unchanged
 from .subscripts import Subscripts
 from .summands import Opened, Summands
@@ -221,9 +219,8 @@ class _Matching:
         """The summands in a case as a family, whose subscripts are those of what it reads."""
         context = summands.context
         ranges, within_limits = [], list[Expr]()
-        for place, (counter, _) in enumerate(summands.loops):
-            parts = minimum_of(extent := self._extent(summands, case, place))
-            # one part of a minimum is the limit, and the other one is a condition
+        for counter, extent in summands.loops:
+            parts = minimum_of(extent)  # one of which is the limit, and the other one is a condition
             limit = next((p for p in parts if p.is_const), parts[0] if parts else extent)
             within_limits += [less(counter, extent)] if parts else []
             index = self.subscripts.term(context, context.encoding.term(limit))
@@ -235,23 +232,6 @@ class _Matching:
         self._summands[id(family)] = summands
         self._contexts[family.variables, family.domain] = within
         return family
-
-    def _extent(self, summands: Summands, case: _Case, place: int) -> Expr:
-        """An extent in a case, where what it chooses is known, and it may be the lowest bits of a minimum.
-
-        That it is this is proved in front of its loop: of an iteration, it would be assumed to exist.
-        """
-        loops, (_, extent) = summands.loops, summands.loops[place]
-        simpler = simpler_extent(case.context, extent)
-        if simpler is extent:
-            return extent
-        inner, name = {c for c, _ in loops[place:]}, f"{self.name}: extent, {self.sums.numbered()}"
-        known = [c for c in conjuncts_of(case.condition) if inner.isdisjoint(variables_of(c))]
-        before = self._where(self.context.inside(loops[:place], name) if place else self.context, all_of(known))
-        if not before.proves(same := equal(extent, simpler)):
-            return extent
-        before.theorem("any order", name, same, "how often a loop runs has a simpler form in the case")
-        return simpler
 
     def _condition(self, summands: Summands, case: _Case, condition: Expr) -> tuple[Term, Context]:
         """A condition that holds in a case, and the context where it holds."""
@@ -317,5 +297,5 @@ def _chosen(summands: Summands, context: Context, at: Sequence[Expr]) -> tuple[S
         if split.context is not context:
             raise
         return split.conditions, None
-    choice = choice_in(context, summands, value)
+    choice = choice_in(context, value)
     return ((), value) if choice is None else ((choice, ~choice), None)

@@ -357,17 +357,6 @@ def uneven_in_turn(e: Engine) -> None:
     e.store("results", totals[0] + totals[1])
 
 
-def short_first_block(e: Engine) -> None:
-    total, blocks_of_all = e.register(), (e.length + 3) >> 2
-    rest = e.length - ((blocks_of_all - 1) << 2)
-    with e.loop(blocks_of_all - 1 if e.fault == "the last block is left out" else blocks_of_all) as b:
-        first = const(4, 32) if e.fault == "the first block is whole" else rest
-        before = (b - (0 if e.fault == "blocks are four further" else 1)) << 2
-        with e.loop(ite(b == 0, first, const(4, 32))) as i:
-            e.add(total, e.product(ite(b == 0, i, rest + before + i)))
-    e.store("results", total)
-
-
 def multiplied(e: Engine) -> None:
     total = e.register()
     with e.loop(e.length >> 1) as i:
@@ -423,11 +412,6 @@ PATTERNS = {
     "blocks in turn": Pattern(
         (uneven_in_turn,), {}, faults=(*FAULTS, "the last block is left out", "the last block is whole")
     ),
-    "a short first block": Pattern(
-        (short_first_block,),
-        {},
-        faults=(*FAULTS, "the last block is left out", "the first block is whole", "blocks are four further"),
-    ),
     "blocks and a rest": Pattern((blocks(32), blocks_and_rest_added), ONE),
     "the first product is peeled off": Pattern((peeled,), {}),
     "the first word is peeled off": Pattern((peeled_word,), {}, FOURS),
@@ -473,7 +457,6 @@ QUICK = {
     "partial sums of 18 bits in memory",
     "a difference",
     "a register by a choice",
-    "a short first block",
     "a short last block",
     "a tree of which all lanes are active",
 }
@@ -532,7 +515,7 @@ def backwards(extent: Callable[[Engine], Expr]) -> Part:
     ids=["at a size", "in a row", "cut"],
 )
 def test_a_loop_that_is_empty_where_it_must_not_be_is_not_proved(extent: Callable[[Engine], Expr]) -> None:
-    """An extent in a case is not compared inside of its loop, where an iteration is assumed to exist."""
+    """What an extent is must not be asked inside of its loop, where an iteration is assumed to exist."""
     eight = (("k <= 8", K.zext(32) <= 8),)
     PATTERNS["right"] = Pattern((backwards(lambda e: e.length),), {}, eight)
     PATTERNS["empty"] = Pattern((backwards(extent),), {}, eight)

@@ -80,14 +80,13 @@ FAULTS = (
 )
 
 
-def blocks(h: Host, fault: str, apart: Expr, *, backwards: bool = False) -> None:
-    """The depth in blocks which begin so many tiles apart, from the first or from the last one."""
+def blocks(h: Host, fault: str, apart: Expr) -> None:
+    """The depth in blocks which begin so many tiles apart."""
     count = (K + (apart - 1)) // apart
     turns = {"the last block is left out": K // apart, "the first block is there twice": count + 1}.get(fault, count)
     with h.loop(M) as i, h.loop(N) as j:
         with h.loop(turns) as turn:
-            number = ite(turn == 0, turn, turn - 1) if fault == "the first block is there twice" else turn
-            kb = count - 1 - number if backwards else number
+            kb = ite(turn == 0, turn, turn - 1) if fault == "the first block is there twice" else turn
             last = kb + 1 == count
             begin = kb * apart
             length = smaller(apart, K - begin)
@@ -108,32 +107,6 @@ def blocks(h: Host, fault: str, apart: Expr, *, backwards: bool = False) -> None
 @pattern(*FAULTS)
 def a_block_is_added_up_in_a_register(h: Host, fault: str) -> None:
     blocks(h, fault, const(4, 32))
-
-
-@pattern(*(fault for fault in FAULTS if fault != "the last block begins anew"))
-def blocks_in_a_register_from_the_last_to_the_first(h: Host, fault: str) -> None:
-    blocks(h, fault, const(4, 32), backwards=True)
-
-
-@pattern(
-    "the first block is as long as others",
-    "the last block is left out",
-    "blocks follow a block that is whole",
-    "each block begins anew",
-    "always adds",
-)
-def the_first_block_is_short(h: Host, fault: str) -> None:
-    count = (K + 3) >> 2
-    rest = K - ((count - 1) << 2)
-    with h.loop(M) as i, h.loop(N) as j:
-        with h.loop(count - 1 if fault == "the last block is left out" else count) as kb:
-            begin = kb << 2 if fault == "blocks follow a block that is whole" else rest + ((kb - 1) << 2)
-            length = ite(
-                kb == 0, const(4, 32) if fault == "the first block is as long as others" else rest, const(4, 32)
-            )
-            adds = {"each block begins anew": NEVER, "always adds": true}.get(fault, ~(kb == 0))
-            block(h, i, j, ite(kb == 0, ZERO, begin), length, adds)
-        h.read(ZERO, i, j)
 
 
 @pattern(*FAULTS)
