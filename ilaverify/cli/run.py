@@ -1,7 +1,7 @@
 """The verb ``run``: a compiled model on the simulators, beside a reference and the proved bounds.
 
-Exit codes: 0 no operator is beyond its bound, 1 one is, 2 numbers that an operator got or computed were cut because
-calibration did not foresee them, or an output, or an operator without a bound, is as far from the reference as that
+Exit codes: 0 no operator or output is beyond its bound, 1 one is, 2 numbers that an operator got or computed were cut
+because calibration did not foresee them, or an output, or an operator without a bound, is as far from the reference as that
 is large, or samples have no result, 64 bad usage (a damaged directory included), 130 interrupted (what there is is
 shown and written).
 
@@ -50,8 +50,8 @@ def add_parser(verbs: Any) -> None:
         help="run a compiled model on the simulators, and compare it with a reference and with proved bounds",
         description="Runs accelerator operators by their programs on simulators, and the others on the host, on one "
         "sample or on many.",
-        epilog="exit codes: 0 no operator is beyond its proved bound, 1 one is, 2 inputs are beyond what calibration "
-        "foresaw and numbers were cut, or an output, or an operator without a bound, is as far from the reference as "
+        epilog="exit codes: 0 no operator or output is beyond its bound, 1 one is, 2 inputs are beyond what "
+        "calibration foresaw and numbers were cut, or an output, or an operator without a bound, is as far from the reference as "
         "that is large, or samples have no result, 64 bad usage, 130 interrupted (what there is is shown and written)",
     )
     parser.add_argument("directory", type=source, metavar="DIR", help="as ilaverify compile writes it")
@@ -147,7 +147,7 @@ def _run_on(cluster: Cluster | None, options: argparse.Namespace) -> int:
         reason = "interrupted" if interrupted else stopped
         print(f"ilaverify: {reason}; {result.samples} of {work.dataset.count} samples are shown", file=sys.stderr)
         return EXIT_INTERRUPTED if interrupted else EXIT_UNPROVED
-    if result.first_outside is not None or result.beyond:
+    if result.first_outside is not None or result.beyond or result.beyond_in_ranges:
         return EXIT_REFUTED
     return EXIT_UNPROVED if result.unrelated or result.wrapped or result.cut else EXIT_PROVED
 
@@ -231,6 +231,12 @@ def _lines(summary: _Summary) -> Iterator[str]:
         yield (
             f"BEYOND THE NETWORK'S BOUND: output {printable(result.beyond[0].output)}, though every operator is within "
             "its own; this is a fault of ilaverify: please report it"
+        )
+    elif result.beyond_in_ranges:
+        yield (
+            f"BEYOND ITS BOUND: output {printable(result.beyond_in_ranges[0].output)} is further off than the bound "
+            "for all inputs in the calibrated ranges, though none left them and every operator is within its own; "
+            "this is a fault of ilaverify: please report it"
         )
     else:
         some = f"in {result.samples} of {summary.of} samples, " if result.samples < summary.of else ""

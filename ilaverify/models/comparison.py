@@ -207,6 +207,13 @@ class Comparison:
         return tuple(output for output in self.network if output.inside is False)
 
     @property
+    def beyond_in_ranges(self) -> tuple[InRanges, ...]:
+        """The bounds for all inputs in the ranges that an error exceeds though no sample left these."""
+        errors = {output.output: output.error for output in self.network}
+        of = ((bound, errors.get(bound.output)) for bound in self.in_ranges if not self.outside)
+        return tuple(b for b, error in of if b.bound is not None and error is not None and not error <= b.bound)
+
+    @property
     def first_outside(self) -> NodeComparison | None:
         """The first operator beyond its bound."""
         return next((n for n in self.nodes if n.inside is False), None)

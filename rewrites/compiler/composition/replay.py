@@ -38,7 +38,7 @@ _MOST_ROUNDINGS = 1 << 22
 MOST_ELEMENTS = 1024
 """Elements of a value that has a form."""
 _MOST_ENTRIES = 1 << 24
-"""Entries of the matrix of an operator, and of those of a form."""
+"""Entries of the matrix of an operator that is applied to a form, and of those of a form."""
 _SMALL = 2.0**-12
 """A part that is so much shorter than the longest one is not told apart behind a function, for the sake of time."""
 
@@ -248,7 +248,7 @@ class Replay:
             second = _Form({a: m * sign for a, m in forms[1].parts.items()}, forms[1].rest)
             return replace(made, form=self._joined(forms[0], second))
         made = _Judgement(place, up(of.run(errors), terms), up(of.run(mosts), terms))
-        form = self._form_of(of.operands[0], of.node)
+        form = self._form_to_map(of.operands[0], of.node)
         if form is None or name in ("cumsum", "avg_pool") or not terms:
             return made
         return replace(made, form=self._mapped(form, of.matrix(0, [None]), 1))
@@ -310,7 +310,7 @@ class Replay:
             if not known:
                 raise Rejected(f"numbers of which no range is known are multiplied at {place}")
             error = up(error + run(other.most, own.error), 1)
-        form = self._form_of(other, of.node)
+        form = self._form_to_map(other, of.node)
         if form is None:
             return _Judgement(place, error, most)
         around: list[Reals | None] = [None, None]
@@ -343,9 +343,13 @@ class Replay:
 
     def _form_of(self, of: _Judgement, node: Node) -> _Form | None:
         """The form of an operand; None where that of the result would be too large."""
-        if node.type.elements * max(of.error.size, MOST_ELEMENTS) > _MOST_ENTRIES:
+        if node.type.elements * MOST_ELEMENTS > _MOST_ENTRIES:
             return None
         return self._fresh(of.error) if of.form is None else of.form
+
+    def _form_to_map(self, of: _Judgement, node: Node) -> _Form | None:
+        """The same; None also where the matrix from the operand to the result would be too large."""
+        return None if node.type.elements * of.error.size > _MOST_ENTRIES else self._form_of(of, node)
 
     def _joined(self, first: _Form, second: _Form) -> _Form:
         """The sum of two vectors; what float64 rounds where both have an atom goes to the rest."""

@@ -807,6 +807,21 @@ def test_a_run_beyond_a_bound_says_which(
     )
 
 
+def test_a_run_beyond_the_bound_in_ranges_says_so(
+    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ilaverify.models import bounds
+
+    plain = bounds.in_ranges
+    monkeypatch.setattr(bounds, "in_ranges", lambda *of: [replace(bound, bound=1e-9) for bound in plain(*of)])
+    for scale, expected in ((0.1, 1), (100, 2)):  # one whose numbers leave the ranges says nothing of the bound
+        np.savez(tmp_path / "x.npz", **{name: array * scale for name, array in image().items()})
+        code, out, _ = run(capsys, "run", place / "made", "--inputs", tmp_path / "x.npz")
+        assert code == expected
+        said = "BEYOND ITS BOUND: output scores is further off than the bound for all inputs in the calibrated ranges"
+        assert (said in out) is (expected == 1)
+
+
 def test_indices_have_no_distance() -> None:
     """One of two indices that flips between 0 and 5 is one that differs, and not 5 off of values up to 5."""
     (one,) = outputs_beside({"top": np.array([3, 0])}, {"top": np.array([3, 5])})

@@ -98,6 +98,24 @@ def test_copies_of_few_elements_have_a_form_however_many_they_are() -> None:
     assert np.array_equal(matrix, np.eye(zeros.size)[:, 1:-1])
 
 
+def test_moves_and_sums_of_many_elements_keep_the_form() -> None:
+    """As many as the columns of digits on VTA: the matrix of the move would be too large, and is not needed."""
+    builder, few, shape = Builder(), 16, (16, 288)
+    x = builder.input("x", TensorType("float32", shape))
+    moved = builder.add("transpose", x, permutation=(1, 0))
+    graph = builder.graph({"y": builder.add("add", moved, moved)})
+    checker = replay()
+    ones = np.ones(shape)
+    form = replaying._Form({checker._atom(np.ones(few), math.inf): np.eye(few).repeat(288, axis=0)}, ones.reshape(-1))
+    of = replaying._Judgement((x,), ones, ones, form)
+    made = checker._applied(replaying._Applied(graph.nodes[1], [graph.nodes[0].type], [of]), (1,))
+    assert made.form is not None
+    (matrix,) = made.form.parts.values()
+    assert np.array_equal(matrix, np.tile(np.eye(few), (288, 1)))
+    twice = checker._applied(replaying._Applied(graph.nodes[2], [graph.nodes[1].type] * 2, [made, made]), (2,))
+    assert twice.form is not None and np.array_equal(next(iter(twice.form.parts.values())), 2 * matrix)
+
+
 def test_no_number_may_be_less_by_one_last_place() -> None:
     steps = least(list(written()))
     bounds = replay().take(steps)
