@@ -1,9 +1,9 @@
 """The verb ``run``: a compiled model on the simulators, beside a reference and the proved bounds.
 
 Exit codes: 0 no operator or output is beyond its bound, 1 one is, 2 numbers that an operator got or computed were cut
-because calibration did not foresee them, or an output, or an operator without a bound, is as far from the reference as that
-is large, or samples have no result, 64 bad usage (a damaged directory included), 130 interrupted (what there is is
-shown and written).
+because calibration did not foresee them, or an output, or an operator without a bound, is as far from the reference
+as that is large, or samples have no result, 64 bad usage (a damaged directory included), 130 interrupted (what there
+is is shown and written).
 
 What is computed here are results, errors and bounds.  Certificates and the equality are what the directory says.
 """
@@ -51,8 +51,9 @@ def add_parser(verbs: Any) -> None:
         description="Runs accelerator operators by their programs on simulators, and the others on the host, on one "
         "sample or on many.",
         epilog="exit codes: 0 no operator or output is beyond its bound, 1 one is, 2 inputs are beyond what "
-        "calibration foresaw and numbers were cut, or an output, or an operator without a bound, is as far from the reference as "
-        "that is large, or samples have no result, 64 bad usage, 130 interrupted (what there is is shown and written)",
+        "calibration foresaw and numbers were cut, or an output, or an operator without a bound, is as far from the "
+        "reference as that is large, or samples have no result, 64 bad usage, 130 interrupted (what there is is shown "
+        "and written)",
     )
     parser.add_argument("directory", type=source, metavar="DIR", help="as ilaverify compile writes it")
     parser.add_argument(
