@@ -62,12 +62,11 @@ class FloatImplementation(Implementation):
         self._zero_words: dict[str, Words] = {}
         try:
             self.sequence = self._sequence()
-            if self.conversions:
-                if len(self._call_steps) != len(self.calls):
-                    raise SequenceError(
-                        f"{self.node.operator} must have a step for each of its {len(self.calls)} calls"
-                    )
-                for call in range(len(self.calls)):
+            if len(self._call_steps) != len(self.calls):
+                raise SequenceError(f"{self.node.operator} must have a step for each of its {len(self.calls)} calls")
+            for call in range(len(self.calls)):
+                self._require_call(call)
+                if self.conversions:
                     self._require_boxes(call)
         except (SizeError, SequenceError, NoInstance, Unread) as error:
             raise CannotOffload(str(error)) from error
@@ -225,11 +224,20 @@ class FloatImplementation(Implementation):
                 found.setdefault(step.inputs[0] if step.output == RESULT else step.output, []).append(step)
         return found
 
-    def _require_boxes(self, number: int) -> None:
-        """Raises SequenceError unless the sequence takes the boxes of operands of which a call computes its own."""
+    def _require_call(self, number: int) -> None:
+        """Raises SequenceError unless a call is its step, with the sizes that the quantisation says."""
         call, step, what = self.calls[number], self._call_steps[number], f"call {number} of {self.node.operator}"
         if step.claim is not call.mapping or dict(step.sizes) != dict(call.sizes):
             raise SequenceError(f"{what} must be the step {call.mapping.name} at {dict(call.sizes)}")
+        for size, value in self._quantised_sizes(call).items():
+            if call.sizes[size] != value:
+                raise SequenceError(
+                    f"{size} of {what} must be {value}, as its quantisation says, not {call.sizes[size]}"
+                )
+
+    def _require_boxes(self, number: int) -> None:
+        """Raises SequenceError unless the sequence takes the boxes of operands of which a call computes its own."""
+        call, step, what = self.calls[number], self._call_steps[number], f"call {number} of {self.node.operator}"
         self.conversions_of(number)
         boxes = boxes_of(self, call)
         computed, kept, extents = boxes[RESULT], call.parts[RESULT], self.sequence.tensors[step.output].shape
@@ -249,11 +257,6 @@ class FloatImplementation(Implementation):
                 )
             if (formats := self._formats(codes)) != (own := dict(self._format_sizes(name))):
                 raise SequenceError(f"{name} of {what} must have codes of the format {own}, not {formats}")
-        for size, value in self._quantised_sizes(call).items():
-            if call.sizes[size] != value:
-                raise SequenceError(
-                    f"{size} of {what} must be {value}, as its quantisation says, not {call.sizes[size]}"
-                )
 
     def _boxes_among_codes(self, call: Call, name: str, box: Part, codes: str) -> list[tuple[Part, int]]:
         """The parts of a box of an operand, or of the result, each with its first row among the codes, in that order.

@@ -445,3 +445,24 @@ def test_conversions_are_by_the_functions_of_their_lemmas(
         "which numbers the host makes codes of, and reads, around programs of vta.dense": "no lemma is stated on "
         "conversions of y"
     }
+
+
+@pytest.mark.parametrize("hook", ["_calls", "_exponent"])
+def test_programs_of_poolings_are_of_the_format_that_bounds_are_about(
+    hook: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their joint is about every exponent, and codes are cut to the ends of the program's."""
+    c = case("flexasr.max_pool", (normal(1, 4, 16),))
+    own = type(c.implementation())
+    exponent = c.implementation().calls[0].sizes["exponent"]
+    other = getattr(own, hook)
+    monkeypatch.setattr(
+        own,
+        hook,
+        (lambda self, name: other(self, name) + 2)
+        if hook == "_exponent"
+        else lambda self: [sizes(exponent=exponent + 2)(call) for call in other(self)],
+    )
+    told = f"exponent of call 0 of flexasr.max_pool must be {exponent}, as its quantisation says, not {exponent + 2}"
+    with pytest.raises(CannotOffload, match=re.escape(told)):
+        c.implementation()

@@ -95,6 +95,11 @@ class Pool(AdaptiveFloats):
     def _format(self, name: str) -> tuple[int, int]:
         return self.quantisation["bias"], self.quantisation["scale"]
 
+    def _quantised_sizes(self, call: Call) -> Mapping[str, int]:
+        """What codes are of the format that bounds are about."""
+        bias, scale = self._format("x")
+        return {"exponent": EXPONENT_AT_0 + bias + scale}
+
     def cut(self, executed: Executed, exact: Reals) -> int:
         """None: maxima and means of numbers of a format do not leave it."""
         return 0
