@@ -10,7 +10,7 @@ from rewrites.claims.names import slug
 from rewrites.compiler.codegen import Bounds, Executed, Implementation, declared, operator_of, without_lemma
 from rewrites.compiler.composition.of_ranges import InRanges, in_ranges, ranges_of
 from rewrites.compiler.composition.replay import Replay
-from rewrites.compiler.composition.steps import PROOFS, Rejected, Step
+from rewrites.compiler.composition.steps import PROOFS, Places, Rejected, Step
 
 
 def bounds_of_run(implementation: Implementation, executed: Executed, certified: Collection[str] | None) -> Bounds:
@@ -87,17 +87,17 @@ def bounds_in_ranges(
     except Rejected as error:
         rests = [f"how errors compose ({error})"]
     else:
-        rests = [*_unproved(graph, implementations, own, certified), *_laws_missing(steps, implementations, certified)]
+        rests = [*_unproved(implementations, own, certified), *_float32_functions(graph, implementations, steps)]
+        rests += _laws_missing(steps, implementations, certified)
     return [replace(bound, declared=tuple(dict.fromkeys(rests))) for bound in bounds]
 
 
 def _unproved(
-    graph: Graph,
     implementations: Mapping[int, Implementation],
     own: Mapping[int, Bounds],
     certified: Collection[str] | None,
 ) -> Iterator[str]:
-    """What accelerators and the host add that no claim says."""
+    """What accelerators add that no claim says."""
     for number, of in implementations.items():
         name = of.node.operator
         if not _of_own_theorem(of, own[number]):
@@ -107,9 +107,17 @@ def _unproved(
         if not _converts_as_proved(of, certified):
             yield f"which numbers the host makes codes of, and reads, around programs of {name}"
     yield from declared(implementations.values())
-    for number, node in enumerate(graph.nodes):
-        if number not in implementations and node.operator in ("sigmoid", "tanh"):
-            yield f"float32 of {node.operator} on the host"
+
+
+def _float32_functions(
+    graph: Graph, implementations: Mapping[int, Implementation], steps: Sequence[Step]
+) -> Iterator[str]:
+    """Functions that the host computes in float32, also in composite operators: no claim says how far they are off."""
+    places = Places(graph, implementations)
+    for place in (step.place for step in steps if step.law == "slope" and step.place[0] not in implementations):
+        within, at = places.graph_of(place)
+        if within.nodes[at].operator in ("sigmoid", "tanh"):
+            yield f"float32 of {within.nodes[at].operator} on the host"
 
 
 def _laws_missing(

@@ -21,7 +21,7 @@ from chc.tensor_rules.rule import TensorRule
 from ila_lang import extensions
 from ilaverify import cli, new
 from ir_semantics.graph import Builder, TensorType
-from rewrites.compiler.codegen import calibrate, implement, quantisation_of
+from rewrites.compiler.codegen import CannotOffload, calibrate, implement, quantisation_of
 from rewrites.compiler.codegen.instances import joints_of
 from tests.marks import slow_but
 
@@ -146,7 +146,8 @@ def test_calls_of_an_implementation_without_proved_conversions_are_of_their_join
     rules = importlib.import_module("of_author.rules")
     plain = TensorRule("a rule without boxes", rules.PRODUCT_IN_BOXES.left, rules.PRODUCT_IN_BOXES.right)
     monkeypatch.setitem(operator.__dict__, "splits", (*operator.splits, plain))
-    *_, last = made.calls
+    *first, last = made.calls
+    others = tuple(first)
     moved, shorter = ((0, 2), last.parts["x"][1]), (last.parts["y"][0], (6, 7))
     for change, told in (
         ({"rules": (rules.RULES.tensor[-1],)}, "must rest on one of its rules"),
@@ -157,10 +158,22 @@ def test_calls_of_an_implementation_without_proved_conversions_are_of_their_join
         ({"parts": {"y": last.parts["y"]}}, "'x'"),
         ({"parts": {**last.parts, "y": last.parts["y"][:1]}}, "zip()"),
     ):
-        made.calls = (replace(last, **change),)
+        made.calls = (replace(last, **change), *others)
         assert told in joints_of(made)[joint]
-    made.calls = (last,)
+    made.calls = (last, *others)
     assert joints_of(made) == {joint: ""}
+    # calls must compute all of the result, and each element once
+    whole = "calls of of_author.dense must compute every element of y once, not "
+    for calls, told in ((others, "(4, 6) 0 times"), ((last, *others, others[0]), "(0, 0) 2 times")):
+        made.calls = calls
+        assert joints_of(made) == {joint: whole + told}
+    made.calls = (last, *others)
+    with monkeypatch.context() as patch:
+        patch.setattr(type(made), "_calls", lambda self: [])
+        with pytest.raises(
+            CannotOffload, match=r"of_author\.dense must be computed by a call, and its code makes none"
+        ):
+            implement(graph.nodes[number], types, quantisation)
     # where programs of the host are said to put operands there, they must be those of the joint
     monkeypatch.setattr(type(made), "held_by", lambda self, number: {"host_x": "w", "host_w": "x"})
     assert joints_of(made)[joint]

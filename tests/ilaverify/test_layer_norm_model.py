@@ -25,7 +25,8 @@ from rewrites.targets.flexasr.places import LAYER_NORM_RULES
 from tests.ilaverify.compiled_models import pretended
 
 JOINT, BOUND = "joint-flexasr-layer-norm-flexasr-layernorm", "bound-flexasr-layer-norm"
-RESTS_ON = (MAPPING.name, "flexasr_round", "flexasr_read", JOINT, *LAYER_NORM.bound_claims(MAPPING))
+LEMMAS = ("lemma-float32-to-adaptivfloat", "lemma-adaptivfloat-to-float32")
+RESTS_ON = (MAPPING.name, "flexasr_round", "flexasr_read", *LEMMAS, JOINT, *LAYER_NORM.bound_claims(MAPPING))
 RULES = (*LAYER_NORM_RULES, *BIAS_AFTER_RESHAPE.values(), PRODUCTS_COMMUTE[4])
 FORMS = tuple(name for rule in RULES for name in claims_of(rule))
 

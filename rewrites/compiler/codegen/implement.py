@@ -42,6 +42,8 @@ def implement(
     """
     options = options or Options()
     made = _code(node.operator)(node, operand_types, quantisation, options)
+    if not made.calls:
+        raise CannotOffload(f"{node.operator} must be computed by a call, and its code makes none")
     selected = [m.name for m in operator_of(made).mappings_for(dict(node.attributes), options)]
     if wrong := [m.name for m in made.mappings if m.name not in selected]:
         raise CannotOffload(

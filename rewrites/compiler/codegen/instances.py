@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
 from chc.tensor_rules.rule import TensorRule
 from ila_lang import Function
 from ir_semantics.graph.build import expansion
@@ -42,7 +44,8 @@ def joints_of(implementation: Implementation) -> dict[str, str]:
     Where a rule says that a call may have boxes, it must be one of these.
     """
     operator, problems = operator_of(implementation), dict[str, str]()
-    attributes, no_scales = dict(implementation.node.attributes), _without_scales(implementation)
+    attributes, of_node = dict(implementation.node.attributes), _without_scales(implementation)
+    of_node = of_node or _not_whole(implementation)
     for number, call in enumerate(implementation.calls):
         joint = operator.joint(call.mapping)
         if joint is None:
@@ -61,7 +64,7 @@ def joints_of(implementation: Implementation) -> dict[str, str]:
         laid, by = implementation.laid_out(number), implementation.conversions_of(number)
         problem = problem or joint.joint.misplaced(call.sizes, laid, by)
         problem = problem or _of_no_lemma(implementation, number)
-        problem = problem or _unscaled(implementation, number, joint.joint) or no_scales
+        problem = problem or _unscaled(implementation, number, joint.joint) or of_node
         if held is not None:
             index = implementation.operands.index
             places = {own: None if name is None else index(name) for own, name in held.items()}
@@ -206,9 +209,34 @@ def boxes_of(implementation: Implementation, call: Call) -> dict[str, Part]:
 
 def _require_parts(implementation: Implementation, call: Call, boxes: Mapping[str, Part]) -> None:
     """Raises NoInstance unless the parts of a call are the boxes."""
+    if boxes and not call.rules:  # of whole tensors nothing may be cut
+        boxes = {**boxes, RESULT: tuple((0, extent) for extent in implementation.node.type.shape)}
     for name, box in boxes.items():
         if (part := call.parts[name]) != box:
             raise NoInstance(f"a call of {implementation.node.operator} must have the box {box} of {name}, not {part}")
+
+
+def _not_whole(implementation: Implementation) -> str:
+    """Why calls do not compute every element of the result once; empty where they do.
+
+    That is asked where there are no steps to compare; a part may end beyond the result.
+    """
+    shape, calls = implementation.node.type.shape, implementation.calls
+    if all(implementation.held_by(number) is not None for number in range(len(calls))):
+        return ""
+    times = np.zeros(shape, np.int32)
+    for call in calls:
+        part = call.parts.get(RESULT, tuple((0, extent) for extent in shape))
+        if len(part) != len(shape) or any(first < 0 for first, _ in part):
+            return f"a call of {implementation.node.operator} must compute a part of {RESULT} {shape}, not {part}"
+        times[tuple(slice(*axis) for axis in part)] += 1
+    if (wrong := np.argwhere(times != 1)).size:
+        at = tuple(map(int, wrong[0]))
+        return (
+            f"calls of {implementation.node.operator} must compute every element of {RESULT} once, not {at} "
+            f"{times[at]} times"
+        )
+    return ""
 
 
 class _Instance:

@@ -47,7 +47,11 @@ def network(last: bool) -> Graph:
 
 @cache
 def made(last: bool) -> tuple[Graph, dict[int, Implementation], Mapping[int, Mapping[str, float]]]:
-    graph, draw = network(last), np.random.default_rng(8)
+    return implemented(network(last))
+
+
+def implemented(graph: Graph) -> tuple[Graph, dict[int, Implementation], Mapping[int, Mapping[str, float]]]:
+    draw = np.random.default_rng(8)
     calibration = calibrate(graph, [{"x": draw.normal(size=SHAPE).astype(np.float32)} for _ in range(4)]).ranges
     implementations = {}
     for i, ranges in calibration.items():
@@ -193,6 +197,26 @@ def test_a_bound_is_proved_where_all_that_it_rests_on_is() -> None:
     assert mixed.declared == (f"{told} {LINEAR.name}",)
     (mixed,) = bounds_in_ranges(*made(True), {*without_lemma, "lemma-float32-to-adaptivfloat"})
     assert mixed.bound is not None and mixed.declared == ()
+
+
+@pytest.mark.parametrize("composite", [False, True])
+def test_float32_of_functions_on_the_host_is_declared(composite: bool) -> None:
+    """Also of those in what composite operators of the host stand for."""
+    draw, b = np.random.default_rng(7), Builder()
+
+    def constant(*shape: int) -> int:
+        return b.constant((draw.normal(size=shape) / 4).astype(np.float32))
+
+    x = b.input("x", TensorType("float32", SHAPE))
+    y = b.add(CONV2D.name, x, constant(2, 2, 3, 3), stride_h=1, stride_w=1)
+    if composite:
+        how = {"activations": (("tanh",),), "clip": 0.0, "lengths": False, "output": 0, "reverse": False}
+        y = b.add("reshape", y, shape=(2, 1, 4))
+        y = b.add("rnn", y, constant(4, 4), constant(4, 4), constant(8), constant(1, 4), **how)
+    else:
+        y = b.add("tanh", y)
+    (bound,) = bounds_in_ranges(*implemented(b.graph({"y": y})), None)
+    assert bound.bound is not None and bound.declared == ("float32 of tanh on the host",)
 
 
 def test_a_bound_whose_steps_are_refused_is_declared(monkeypatch: pytest.MonkeyPatch) -> None:
