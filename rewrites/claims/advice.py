@@ -94,7 +94,7 @@ ADVICE: tuple[tuple[str, str], ...] = (
     (
         r"do not correspond: they run|folds .* loops where the IR folds|registers of different sorts"
         r"|is no single register|written by others while|no value of the IR corresponds|does not read the element"
-        r"|in any order|begin with different values|runs more often than that of the IR|sums where the IR has"
+        r"|in any order|begin with different values|runs more often than that of the IR|sums of loops where the IR has"
         r"|that may be applied in any order|the device folds by|the step of a fold"
         r"|an? (index|condition on indices)\b",
         "let the IR's loops run as the device's do, with equal extents over the whole size domain and registers of the "

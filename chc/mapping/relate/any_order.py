@@ -84,7 +84,7 @@ class AnyOrder:
         if not roots[0] and not roots[1]:
             raise NoSums("neither side has a sum")
         if len(roots[0]) != len(roots[1]):
-            raise Unsupported(f"the device has {len(roots[0])} sums where the IR has {len(roots[1])}")
+            raise Unsupported(f"{name}: the device has {len(roots[0])} sums of loops where the IR has {len(roots[1])}")
         totals = []
         for number, (a, b) in enumerate(zip(*roots, strict=True), 1):
             operator, other = self.opened.operator(self.device, a), self.opened.operator(self.ir, b)
