@@ -41,18 +41,23 @@ RESTS_ON = (
     "hlscnn_round",
     "joint-flexasr-linear-flexasr-linear",
     "joint-hlscnn-conv2d-hlscnn-conv2d-8bit",
-    "lemma-16-bits-to-float32",
-    "lemma-adaptivfloat-to-float32",
-    "lemma-float32-to-16-bits",
-    "lemma-float32-to-8-bits",
-    "lemma-float32-to-adaptivfloat",
     "pads-of-a-convolution-as-a-pad-with-zeros",
     "scales-of-a-convolution",
     "scales-of-a-dense-layer",
     "transposed-twice",
 )
+CONVERSIONS = tuple(
+    f"lemma-{name}"
+    for name in (
+        "16-bits-to-float32",
+        "adaptivfloat-to-float32",
+        "float32-to-16-bits",
+        "float32-to-8-bits",
+        "float32-to-adaptivfloat",
+    )
+)
 BOUNDS = tuple(
-    sorted({*LINEAR.bound_claims(DENSE_LAYERS["none"]), *CONV2D.bound_claims(CONVOLUTIONS[8])}),
+    sorted({*CONVERSIONS, *LINEAR.bound_claims(DENSE_LAYERS["none"]), *CONV2D.bound_claims(CONVOLUTIONS[8])}),
 )
 
 

@@ -15,7 +15,7 @@ def corresponding(one: FNode, two: FNode, sizes: Set[FNode] = frozenset()) -> It
 
     The last digit, such as the z of ``n*a + k + z`` against ``n*b + 16*v + c``, may become a sum.  ``sizes`` stay.
 
-    >>> a, b, n = (smt.Symbol(x, INT) for x in "abn")
+    >>> a, b, n = (smt.Symbol(x, smt.INT) for x in "abn")
     >>> list(corresponding(smt.Plus(smt.Times(smt.Int(8), a), n), smt.Plus(smt.Times(smt.Int(8), b), n)))
     [{a: b}]
     """

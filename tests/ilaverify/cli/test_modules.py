@@ -20,7 +20,7 @@ from rewrites.mappings.claim import MappingClaim
 from rewrites.targets.target import Model, Target
 
 ROOT = Path(__file__).parents[3]
-MODULES = ("my_rows", "my_rules", "faulty")
+MODULES = ("my_rows", "my_rules", "faulty", "hides")
 Run = Callable[..., tuple[int, str, str]]
 
 
@@ -230,12 +230,12 @@ def test_a_rule_that_has_the_name_of_a_joint(tmp_path: Path, run: Run) -> None:
 
 
 @pytest.mark.parametrize("verb", [("prove", "--no-store"), ("mapping",)])
-def test_a_mapping_that_has_the_name_of_a_rule(verb: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_mapping_that_has_the_name_of_a_rule(verb: tuple[str, ...], run: Run, tmp_path: Path) -> None:
     (tmp_path / "hides.py").write_text(
         "from rewrites.mappings.claim import MappingClaim\nfrom rewrites.targets.target import Target\n"
         "TARGET = Target('hides', (), (MappingClaim('transposed-twice', '', lambda: None),))\n"
     )
-    assert run(tmp_path, *verb, "transposed-twice", "--module", "hides") == (
+    assert run(*verb, "transposed-twice", "--module", "hides") == (
         64,
         "",
         "ilaverify: a mapping and a rule have the name transposed-twice; rename one\n",
