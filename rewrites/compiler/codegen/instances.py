@@ -27,11 +27,14 @@ from rewrites.claims.joints.instruction import Unread
 from rewrites.claims.joints.joint import Joint
 from rewrites.claims.joints.layers import LayerRule
 from rewrites.claims.joints.scaled import SCALED, not_scaled
+from rewrites.mappings.conversions import EXPONENT
 from rewrites.rules.tensor.boxes import BoxRule
 from rewrites.rules.tensor.scales import ScaleRule, Scaling
 
 from .interface import RESULT, Call, Implementation, Part
 from .operators import AcceleratorOperator, operator_of
+
+_FLOAT = 32
 
 
 class NoInstance(ValueError):
@@ -79,16 +82,21 @@ def _of_no_lemma(implementation: Implementation, number: int) -> str:
 
     That a conversion has no lemma is declared.
     """
-    from rewrites.bounds.catalogue import LEMMAS  # needs solvers, which whoever runs a compiled model does not
+    from rewrites.bounds.lemmas.host import LEMMAS  # needs solvers, which whoever runs a compiled model does not
 
     output, held = implementation.calls[number].mapping.mapping.output[0], implementation.held_by(number) or {}
     for own, claim in implementation.conversions_of(number).items():
         name = RESULT if own == output else str(held.get(own))
-        lemmas = implementation.lemmas.get(name, ())
-        function = claim.function
-        if lemmas and not any(_same(function, LEMMAS[lemma].function) for lemma in lemmas if lemma in LEMMAS):
+        lemmas, function = implementation.lemmas.get(name, ()), claim.function
+        if not lemmas:
+            continue
+        of_lemmas = [lemma.function for lemma in LEMMAS if lemma.name in lemmas]
+        # codes have fewer bits than the float32 that is read of them
+        if not any(_same(function, f) for f in of_lemmas if (f.params[0].width < _FLOAT) == (name == RESULT)):
             by = None if function is None else function.name
             return f"{name} must be converted by the function of the lemma {' or '.join(lemmas)}, not by {by}"
+        if others := {*claim.formats} - {EXPONENT}:
+            return f"{name} must be converted in a format that is called {EXPONENT}, not {', '.join(sorted(others))}"
     return ""
 
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from accel_models.fixed_point import exponents, fixed_to_float
+from accel_models.fixed_point import exponents, fixed_to_float, float_to_fixed
+from accel_models.flexasr.functions import adpfloat_mul
 from ila_lang import Expr, Function, bv, primitive
 from ir_semantics.graph import Builder
 from ir_semantics.graph.build import expansion
@@ -19,7 +20,7 @@ from rewrites.claims.joints.instruction import Unread
 from rewrites.claims.joints.scaled import SCALED, not_scaled
 from rewrites.compiler.codegen import Call, CannotOffload, Options, declared, joints_of, operator_of, without_lemma
 from rewrites.compiler.codegen.floats import Piece
-from rewrites.compiler.codegen.instances import NoInstance, boxes_of
+from rewrites.compiler.codegen.instances import NoInstance, _of_no_lemma, boxes_of
 from rewrites.compiler.codegen.interface import Part
 from rewrites.mappings.conversions import SOURCE, conversion_claim
 from rewrites.mappings.hlscnn.claims import PACK, READ, ROUND
@@ -445,6 +446,22 @@ def test_conversions_are_by_the_functions_of_their_lemmas(
         "which numbers the host makes codes of, and reads, around programs of vta.dense": "no lemma is stated on "
         "conversions of y"
     }
+
+
+def test_lemmas_of_conversions_are_those_on_conversions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not any lemma of the catalogue, nor one on the other way, nor a function whose exponent has another name."""
+    right = vta().implementation()
+    own = type(right)
+    for lemma, function, name, told in (
+        ("multiply codes", adpfloat_mul, "exponent", "the function of the lemma multiply codes, not by adpfloat_mul"),
+        ("float32 to 8 bits", float_to_fixed(8, False, 8), "exponent", "the function of the lemma float32 to 8 bits"),
+        ("8 bits to float32", fixed_to_float(8), "unit", "y must be converted in a format that is called exponent"),
+    ):
+        claim = replace(own.conversions[-1], function=function, formats=(name,))
+        monkeypatch.setattr(type(right), "lemmas", {**own.lemmas, "y": (lemma,)})
+        monkeypatch.setattr(right, "conversions_of", lambda number, claim=claim: {"host_y": claim})
+        problem = _of_no_lemma(right, 0)
+        assert told in problem, problem
 
 
 @pytest.mark.parametrize("hook", ["_calls", "_exponent"])
