@@ -284,6 +284,13 @@ def test_without_the_certificate_of_a_lemma_no_bound_is_stated(place: Path, tmp_
     assert convolution.reason == "it would rest on lemma-hlscnn-requantise, which holds no certificate"
 
 
+def test_without_the_certificate_of_a_conversions_lemma_bounds_are_declared(place: Path) -> None:
+    compiled = read_compiled(place / "made", backends())
+    certified = set(compiled.proof.certificates) - {"lemma-16-bits-to-float32"}
+    found = compare(compiled.graph, compiled.implementations, Samples.one(image()), certified=certified)[0]
+    assert [node.known for node in found.nodes] == ["declared", "proved by bound-flexasr-linear"]
+
+
 @pytest.fixture
 def other_programs(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Code for dense layers is generated from a mapping of the same name, on another reading of the hardware."""
