@@ -161,6 +161,14 @@ def _halved(egraph: EGraph, node: ENode) -> Iterator[Suggestion]:
         yield found[0].instance(u=first, g=found[1] - first)
 
 
+def unbiased(egraph: EGraph, node: ENode) -> Iterator[Suggestion]:
+    """A product of a matrix and a transposed one."""
+    a, b = node.operands
+    left, right = shape_of(egraph, a), shape_of(egraph, b)
+    if len(left) == len(right) == 2 and has(egraph, b, "transpose"):
+        yield {"a": a, "b": b}, {"n": left[0], "k": left[1], "m": right[1]}
+
+
 def _windows_of(egraph: EGraph, node: ENode) -> tuple[dict[str, int], dict[str, int]] | None:
     """A convolution without pads that is not of pixels alone: results h x w, and what is left over."""
     conv = _convolution(egraph, node)

@@ -18,8 +18,8 @@ from rewrites.compiler.offload.places import (
     WEIGHTS,
     at,
     first_broadcast,
-    has,
     shape_of,
+    unbiased,
 )
 from rewrites.compiler.offload.reductions import LANES, MEANS, MEANS_OF_ONE, inner_parts
 from rewrites.egraph import EGraph, ENode
@@ -96,14 +96,6 @@ def _most_inputs() -> int:
     """The most inputs of a dense layer, of which one row and one vector of outputs for each processing element fit."""
     claim = LINEAR["none"]
     return most_that_fit(1 << 8, lambda n: fits(claim, 1, n * LANES, OUTPUTS)) * LANES
-
-
-def _unbiased(egraph: EGraph, node: ENode) -> Iterator[Suggestion]:
-    """A product of a matrix and a transposed one."""
-    a, b = node.operands
-    left, right = shape_of(egraph, a), shape_of(egraph, b)
-    if len(left) == len(right) == 2 and has(egraph, b, "transpose"):
-        yield {"a": a, "b": b}, {"n": left[0], "k": left[1], "m": right[1]}
 
 
 def _one_sequence(egraph: EGraph, node: ENode) -> bool:
@@ -193,7 +185,7 @@ FLEXIBLE: Final[Mapping[TensorRule, Place | None]] = {
     SEQUENCES_IN_PARTS: Place(_LAYERS, _halves, backwards=True),
     SOME_OF_A_NUMBER: None,
     **{rule: at(kind, _half_of(kind)) for kind, rule in SEQUENCES.items()},
-    ZERO_BIAS: at("matmul", _unbiased, backwards=True),
+    ZERO_BIAS: at("matmul", unbiased, backwards=True),
     **dict.fromkeys(PRODUCTS_COMMUTE.values(), at("mul", first_broadcast)),
     **dict.fromkeys(LAYER_NORM_RULES),
     **dict.fromkeys(WINDOW_RULES),

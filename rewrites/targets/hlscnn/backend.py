@@ -96,8 +96,8 @@ def _added(node: Node, types: Sequence[TensorType]) -> Taken:
 HARDWARE: Final = Hardware(
     "HLSCNN",
     frozenset({"relu"}),
-    "computes it on the sums of a convolution only, to which it adds one number for all filters: behind a sum with a "
-    "vector it would be a convolution with an identity, a multiplication for each channel in place of one operation",
+    "computes it on the sums of a convolution only, to which it adds one number for all filters: hlscnn.conv2d ends "
+    "before both, and behind a bias for each filter relu would be a convolution of its own",
 )
 """A convolution ends with one bias for all filters, and relu."""
 

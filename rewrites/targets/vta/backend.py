@@ -8,14 +8,25 @@ from typing import Final
 from rewrites.compiler.graph_rules.definitions import definitions
 from rewrites.compiler.graph_rules.tensor_rewrites import Constants
 from rewrites.compiler.offload.backend import Backend
+from rewrites.compiler.offload.directed import Suggestion
 from rewrites.compiler.offload.hardware import Hardware
-from rewrites.compiler.offload.places import DENSE_LAYERS, NORMALISATION, PRODUCTS, WEIGHTS, of_convolution
+from rewrites.compiler.offload.places import (
+    DENSE_LAYERS,
+    NORMALISATION,
+    PRODUCTS,
+    WEIGHTS,
+    at,
+    of_convolution,
+    unbiased,
+)
 from rewrites.compiler.offload.reductions import MEANS, inner_parts
 from rewrites.compiler.offload.rules import PRODUCT, AcceleratorRule, dense_layer_rule
 from rewrites.compiler.offload.takers import as_product, as_sums, of_steps
 from rewrites.compiler.offload.unfolding import Unfolding, steps
+from rewrites.egraph import EGraph, ENode
 from rewrites.egraph.pattern import operator
 from rewrites.egraph.rewrite import Rewrite
+from rewrites.rules.tensor.products import ZERO_BIAS
 
 from .code import LANES, MOST_VECTORS
 from .operators import ACTIVATIONS, DENSE, LINEAR
@@ -26,6 +37,13 @@ def _definitions(constants: Constants, flexible: bool) -> Iterator[Rewrite]:
         yield Unfolding.of("batch_norm", of_convolution, constants)
         yield from (d for d in definitions(constants).values() if d.name == "relu")
     yield from steps(constants)
+
+
+def _rectified(egraph: EGraph, node: ENode) -> Iterator[Suggestion]:
+    """A product that a relu is of: the ALU has relu behind a bias."""
+    for product in egraph.nodes(node.operands[0]):
+        if product.symbol.operator == "matmul":
+            yield from unbiased(egraph, product)
 
 
 RULES: Final = (
@@ -53,6 +71,7 @@ BACKEND: Final = Backend(
         **PRODUCTS,
         **NORMALISATION,
         **DENSE_LAYERS,
+        ZERO_BIAS: at("relu", _rectified, backwards=True),
         **MEANS,
         **inner_parts(lambda: MOST_VECTORS * LANES),
     },

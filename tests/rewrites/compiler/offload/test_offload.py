@@ -88,6 +88,16 @@ def depthwise() -> Graph:
     return b.graph({"y": b.add("batch_norm", x, *vectors, epsilon=0.25)})
 
 
+def rectified() -> Graph:
+    """Products without bias, also as convolutions, with a relu right behind them; and one with none."""
+    b = Builder()
+    x = conv(b, b.input("x", f32(1, 2, 6, 7)), b.constant(whole(3, 2, 3, 2)), 2, (1, 0, 0, 2))
+    x = b.add("relu", conv(b, b.add("relu", x), b.constant(whole(4, 3, 1, 1))))
+    rows = b.add("matmul", b.input("z", f32(3, 4)), b.constant(whole(4, 5)))
+    largest = b.add("maximum", rows, expand(b, literal(b, 0, "float32"), (3, 5)))
+    return b.graph({"y": x, "z": b.add("matmul", largest, b.constant(whole(5, 2)))})
+
+
 def batched() -> Graph:
     """Products of two computed matrices, as many as heads of an attention, and one with an axis for them."""
     b = Builder()
@@ -221,6 +231,7 @@ CASES: dict[str, tuple[Callable[[], Graph], tuple[str, ...], dict[str, int]]] = 
     "convolutions on HLSCNN": (convolutions, ("hlscnn",), {"hlscnn.conv2d": 5}),
     "convolutions on FlexASR": (convolutions, ("flexasr",), {"flexasr.linear": 5}),
     "convolutions on VTA": (convolutions, ("vta",), {"vta.linear": 2, "vta.dense": 3}),
+    "relu without bias on VTA": (rectified, ("vta",), {"vta.linear": 3, "vta.dense": 1}),
     "convolutions, all targets": (convolutions, ("flexasr", "hlscnn", "vta"), {"hlscnn.conv2d": 5}),
     "depthwise on HLSCNN": (depthwise, ("hlscnn",), {"hlscnn.conv2d": 2}),
     "depthwise on VTA": (depthwise, ("vta",), {"vta.dense": 2}),
@@ -409,6 +420,7 @@ def test_what_stays_on_the_host_has_a_reason() -> None:
     assert "conv" not in reasons(found)
     assert reasons(found)["pad"] == "data movement is the host's"
     assert reasons(found)["relu"].startswith("HLSCNN computes it on the sums of a convolution only")
+    assert "relu" not in reasons(compiled("relu without bias on VTA"))
     behind = reasons(compiled("convolutions, all targets"))["relu"].split("; ")
     assert [reason.split(" computes")[0] for reason in behind] == ["FlexASR", "HLSCNN", "VTA"]
     without = offload(dense(), gate("flexasr_linear"), find_backends(["flexasr"]))
