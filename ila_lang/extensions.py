@@ -5,18 +5,20 @@ An extension is trusted as its package is; :meth:`Door.origin` names that.
 
 from __future__ import annotations
 
+import dis
 import os
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+import sysconfig
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from traceback import walk_tb
-from types import ModuleType
+from types import CodeType, FrameType, ModuleType
 from typing import Any, Generic, Protocol, TypeVar
 
 from .errors import InputError
+from .packages import NAMES
 
 
 class ExtensionError(InputError):
@@ -32,6 +34,85 @@ def require_builder(what: str, value: object) -> None:
     """Raises ExtensionError unless a value is a function: what a package offers is built when it is asked for."""
     if not callable(value):
         raise ExtensionError(f"{what} must be a function, such as lambda: VALUE, not {value!r:.60}")
+
+
+R = TypeVar("R")
+
+
+def built(what: str, build: Callable[..., R], *arguments: object, passed: tuple[type[Exception], ...] = ()) -> R:
+    """What a function of a package gives for its arguments; errors that are ``passed`` are its answers.
+
+    Raises ExtensionError, which names ``what``, file and line, where the package's author is at :func:`fault`.
+    """
+    try:
+        return build(*arguments)
+    except ExtensionError:
+        raise
+    except passed:
+        raise
+    except Exception as error:
+        package = str(getattr(build, "__module__", "")).partition(".")[0]
+        place = fault(error, package)
+        trace = error.__traceback__
+        if place is None and trace is not None and trace.tb_next is None and package not in _OURS:
+            code = getattr(build, "__code__", None)  # it takes other arguments
+            place = f"{code.co_filename}:{code.co_firstlineno}" if isinstance(code, CodeType) else package
+        if place is None:
+            raise
+        words = str(error) if _by_us(error) else f"{type(error).__name__}: {error}"
+        raise ExtensionError(f"{what} cannot be built: {words} ({place}); correct it there") from error
+
+
+_OURS = frozenset({"ila_lang", *NAMES})
+_LIBRARIES = tuple(sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+
+
+def fault(error: BaseException, package: str = "") -> str | None:
+    """The file and line of an author's code that is at fault for an error, and of what called it; None for ours.
+
+    It is at fault where it fails itself, or gives our code what that refuses: by a ``raise`` of TypeError, ValueError
+    or LookupError.  Any other error in our code is a fault of ours, whoever called it.  Authors' code is neither ours
+    nor of a library; ``package`` is an author's, too.
+    """
+    lines = author_lines(error, package)
+    after = _steps(error)[lines[-1][0] + 1 :] if lines else []
+    if not lines or (any(map(_is_ours, (frame for frame, *_ in after))) and not _by_us(error)):
+        return None
+    first, last = (f"{frame.f_code.co_filename}:{line}" for frame, line in (lines[0][1:], lines[-1][1:]))
+    return last if first == last else f"{last}, called at {first}"
+
+
+def author_lines(error: BaseException, package: str = "") -> list[tuple[int, FrameType, int]]:
+    """Where an error came through code of authors, the outermost first: number of the call, frame, line."""
+    return [(k, frame, line) for k, (frame, line, _) in enumerate(_steps(error)) if _is_authors(frame, package)]
+
+
+def _steps(error: BaseException) -> list[tuple[FrameType, int, int]]:
+    steps, trace = [], error.__traceback__
+    while trace is not None:
+        steps.append((trace.tb_frame, trace.tb_lineno, trace.tb_lasti))
+        trace = trace.tb_next
+    return steps
+
+
+def _package(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__")).partition(".")[0]
+
+
+def _is_ours(frame: FrameType) -> bool:
+    return _package(frame) in _OURS
+
+
+def _is_authors(frame: FrameType, package: str) -> bool:
+    library = frame.f_code.co_filename.startswith((*_LIBRARIES, "<"))
+    return not _is_ours(frame) and (not library or _package(frame) == package)
+
+
+def _by_us(error: BaseException) -> bool:
+    """Whether our code refuses an argument: it raises the error itself, and Python does not raise it there."""
+    frame, _, at = _steps(error)[-1]
+    raised = frame.f_code.co_code[at] == dis.opmap["RAISE_VARARGS"]
+    return raised and _is_ours(frame) and isinstance(error, (TypeError, ValueError, LookupError))
 
 
 OWN = "ilaverify"
@@ -103,22 +184,17 @@ def use_module(name: str) -> None:
     try:
         module = import_module(name)
     except Exception as error:
-        message = f"module {name!r} cannot be imported: {type(error).__name__}: {error}{_place(error, name)}"
+        package = str(name).partition(".")[0]
+        place = fault(error, package)
+        if place is None and author_lines(error, package):
+            raise
+        message = f"module {name!r} cannot be imported: {type(error).__name__}: {error}{f' ({place})' if place else ''}"
         if isinstance(error, ModuleNotFoundError) and str(name).startswith(str(error.name)):
             message += f"; it must be installed, on PYTHONPATH, or in the folder {os.getcwd()}"
         raise ExtensionError(message) from error
     if not any(door.values_of(module) for door in _doors):
         raise ExtensionError(f"module {name!r} must have a value such as a Target, a Method or a FrontEnd; it has none")
     offer(module)
-
-
-def _place(error: Exception, module: str) -> str:
-    """The innermost line of the module's package that an error came through; empty where it came through none."""
-    package, place = str(module).partition(".")[0], ""
-    for frame, line in walk_tb(error.__traceback__):
-        if str(frame.f_globals.get("__name__")).partition(".")[0] == package:
-            place = f" ({frame.f_code.co_filename}:{line})"
-    return place
 
 
 def offer(module: ModuleType) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 
 from .conditions import condition_text, size_text
 from .errors import InputError
+from .extensions import ExtensionError
 from .interpreter.compile import compile_terms
 from .language.expr import Expr, Function, private_var, variables_of
 from .language.fragment import Fragment
@@ -395,9 +396,9 @@ class TensorMapping:
         except SizeError:
             raise
         except Exception as error:
-            raise ValueError(f"{where}; it raises {type(error).__name__}: {error}") from error
+            raise ExtensionError(f"{where}; it raises {type(error).__name__}: {error}") from error
         if not isinstance(sizes, Mapping):
-            raise ValueError(f"{where}; it gives {sizes!r:.60}")
+            raise ExtensionError(f"{where}; it gives {sizes!r:.60}")
         self._require(sizes, f"for {self.shape_text(shape)}, sizes_of gives")
         return sizes
 

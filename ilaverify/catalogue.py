@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from ila_lang.extensions import built
+
 from .errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
@@ -48,7 +50,7 @@ def mappings() -> dict[str, MappingClaim]:
 
 def campaigns() -> dict[str, Campaign]:
     """The campaigns of all targets by name."""
-    return _by_name("campaigns", ((t, t.campaigns()) for t in targets().values()))
+    return _by_name("campaigns", ((t, built(f"campaigns of target {t.name}", t.campaigns)) for t in targets().values()))
 
 
 def backends() -> dict[str, Callable[[], Backend]]:
@@ -58,7 +60,7 @@ def backends() -> dict[str, Callable[[], Backend]]:
 
 def _backend(target: Target) -> Backend:
     assert target.backend is not None, "of others there is none"
-    backend = target.backend()
+    backend = built(f"backend of target {target.name}", target.backend)
     if backend.name != target.name:
         raise UsageError(
             f"the backend of target {target.name} must have its name, not {backend.name}; give it one name"
@@ -157,12 +159,7 @@ def find_subject(name: str) -> Subject:
 
 def find_model(name: str) -> Ila:
     """The model of that name; raises UsageError with the known names otherwise."""
-    from ila_lang import Ila
-
-    model = _find("model", name, models()).build()
-    if not isinstance(model, Ila):
-        raise UsageError(f"model {name} must be built as an Ila; its build gives {model!r:.60}")
-    return model
+    return _find("model", name, models()).built()
 
 
 def find_simulator(name: str, reading: str | None = None) -> Callable[[str], Simulated]:

@@ -23,7 +23,7 @@ class ProofOutcome:
     shows the counterexample, where there is one; ``shown`` is what ``counterexample`` says, as data.  ``file``
     (relative to the source root) and ``line`` say where the claim is written down; ``kind`` is one of
     :data:`reports.subjects.KINDS`.  ``notes`` are what went wrong besides the proof itself; ``key`` is that of the
-    document in the store it came from.
+    document in the store it came from.  A claim is ``refused`` where its author's code does not build it.
     """
 
     name: str
@@ -48,6 +48,7 @@ class ProofOutcome:
     notes: tuple[str, ...] = field(default=())
     shown: Mapping[str, Any] | None = None
     key: str = ""
+    refused: bool = False
 
     @property
     def as_expected(self) -> bool:
@@ -92,10 +93,14 @@ def counted(count: int, what: str) -> str:
 
 
 def tally(outcomes: list[ProofOutcome]) -> str:
-    """One line that counts outcomes by status, what is not as expected last."""
+    """One line that counts outcomes by status, and last those of claims that ran and are not as expected."""
     counts: dict[str, int] = {}
     for outcome in outcomes:
         counts[outcome.status] = counts.get(outcome.status, 0) + 1
     shown = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
-    wrong = sum(not o.as_expected for o in outcomes)
-    return f"{shown or 'nothing to prove'}; {f'{wrong} not as expected' if wrong else 'all as expected'}"
+    ran = [o for o in outcomes if o.status != NOT_RUN]
+    if outcomes and not ran:
+        return shown
+    wrong = sum(not o.as_expected for o in ran)
+    others = " that ran" if len(ran) < len(outcomes) else ""
+    return f"{shown or 'nothing to prove'}; {f'{wrong} not as expected' if wrong else f'all{others} as expected'}"

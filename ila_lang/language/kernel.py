@@ -238,7 +238,10 @@ class Kernel:
 
     def _fresh(self, name: str, width: int) -> Expr:
         if name in self._names:
-            raise ValueError(f"Name {name} must be introduced once in kernel {self.name}, not twice")
+            raise ValueError(
+                f"Name {name} must be introduced once in kernel {self.name}, not twice; a function that is "
+                "called twice takes the name as an argument, or numbers it"
+            )
         self._names.add(name)
         self._locals[name] = var(name, bv(width))
         return self._locals[name]

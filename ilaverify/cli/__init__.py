@@ -167,19 +167,22 @@ def _words(error: Exception, verb: str) -> str:
     if isinstance(error, OSError) and error.strerror:
         where = error.filename or f"{verb}: writing standard output or a temporary file"
         return f"{where}: {error.strerror}"
+    from ila_lang.extensions import author_lines, fault
+
     file, line = _place(error)
     message = " ".join(str(error).split())[:200]
-    own = file.startswith((_ROOT, sys.prefix, sys.base_prefix, "<"))
+    own, authors = fault(error) is None, author_lines(error)
+    if authors:
+        if own:
+            message += f", called at {authors[-1][1].f_code.co_filename}:{authors[-1][2]}"
+        else:
+            file, line = authors[-1][1].f_code.co_filename, authors[-1][2]
     whose = "a fault of ilaverify" if own else f"a fault of {file}"
     then = "report what it prints" if own else "look at what it prints"
     return (
         f"{verb}: failed by {type(error).__name__}: {message} ({os.path.basename(file)}:{line}); this is {whose}, and "
         f"no verdict; run it again with {TRACEBACK}=1 and {then}"
     )
-
-
-_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-"""Where ilaverify's packages are."""
 
 
 def _place(error: Exception) -> tuple[str, int]:

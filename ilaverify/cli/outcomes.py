@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
-from ilaverify.errors import EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
+from ilaverify.errors import EXIT_BAD_USAGE, EXIT_PROVED, EXIT_REFUTED, EXIT_UNPROVED, UsageError
 
 if TYPE_CHECKING:
     from reports.outcomes import ProofOutcome
@@ -48,7 +48,9 @@ def chosen_entries(
 
 
 def exit_code_of(outcomes: Sequence[ProofOutcome]) -> int:
-    """0 all as expected, 1 something refuted that should hold, else 2."""
+    """64 a claim that its author's code does not build, 0 all as expected, 1 one refuted that should hold, else 2."""
+    if any(o.refused for o in outcomes):
+        return EXIT_BAD_USAGE
     wrong = [o for o in outcomes if not o.as_expected]
     if any(o.status == "REFUTED" and o.expected != "REFUTED" for o in wrong):
         return EXIT_REFUTED

@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ila_lang.extensions import ExtensionError
 from ilaverify.catalogue import find_entry
 from ilaverify.identity import method_files, prover_identity, read_provers, sources_stamp
 from reports.certificate import (
@@ -171,7 +172,12 @@ def prove_named(name: str, timeout: float) -> str:
 
 def prove_entry(name: str, entry: Entry, timeout: float, *, tell: bool = False) -> str:
     """Proves one claim: JSON with the ``outcome``, and what :class:`_KeptAs` has; solvers' answers only to ``tell``."""
-    subject = entry.build()
+    try:
+        subject = entry.build()
+    except ExtensionError as error:
+        broken = ProofOutcome(name, Status.ERROR.value, entry.expected.value, entry.summary, str(error))
+        outcome = replace(broken, kind=entry.kind, refused=True)
+        return json.dumps({"outcome": outcome.to_json(), "key": "", "questions": "", "files": [], "answers": []})
     outcome = base_outcome(name, entry, subject)
     begun(outcome.to_text())
     prover = prover_identity(subject)

@@ -13,6 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from ila_lang.extensions import ExtensionError
 from ilaverify.identity import prover_identity, read_provers
 from reports.binding import binding_problems
 from reports.certificate import CertificateError, claim_json, parse_certificate
@@ -142,7 +143,9 @@ def _answers(
             key = key_of(subject, prover_identity(subject), semantics)
         except Exception as error:  # any error is what the report says of this claim
             broken = ProofOutcome(name, Status.ERROR.value, entry.expected.value, entry.summary, kind=entry.kind)
-            broken = replace(broken, reason=f"{type(error).__name__}: {error}")
+            refused = isinstance(error, ExtensionError)
+            reason = str(error) if refused else f"{type(error).__name__}: {error}"
+            broken = replace(broken, reason=reason, refused=refused)
             records.append((name, broken.to_json(), None, "", "", {}, 0))
             continue
         outcome, note = _answer(replace(words, key=key), subject, semantics, store, recheck)

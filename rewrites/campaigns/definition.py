@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ila_lang.extensions import built
 from reports.html.inputs import range_text
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -135,7 +136,10 @@ class Campaign:
         """
         self.check(parameters, distribution)
         generator = data_generator(seed, parameters, list(self.distributions).index(distribution))
-        return Example(dict(parameters), distribution, seed, self.make(parameters, distribution, generator))
+        arrays = built(
+            f"arrays of campaign {self.name}", self.make, parameters, distribution, generator, passed=(Skip,)
+        )
+        return Example(dict(parameters), distribution, seed, arrays)
 
     def check(self, parameters: Mapping[str, int], distribution: str) -> None:
         """Raises ValueError where a size or the distribution is none of the campaign's."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from ila_lang.extensions import ExtensionError, require_builder
+from ila_lang.extensions import ExtensionError, built, require_builder
 from ila_lang.mapping import SizeError, TensorMapping
 
 __all__ = ["MappingClaim"]
@@ -30,8 +30,8 @@ class MappingClaim:
         require_builder(f"build of mapping {self.name}", self.build)
 
     def instantiate(self) -> TensorMapping:
-        """A new instance of the mapping; raises ExtensionError where it is not a mapping, or has another name."""
-        mapping = self.build()
+        """A new instance of the mapping; raises ExtensionError where it cannot be built, or has another name."""
+        mapping = built(f"mapping {self.name}", self.build)
         if not isinstance(mapping, TensorMapping):
             raise ExtensionError(
                 f"mapping {self.name} must be built as a TensorMapping; its build gives {mapping!r:.60}"

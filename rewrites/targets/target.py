@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
 from accel_models.command_program import run_commands
+from accel_models.mmio_program import ProgramError
 from ila_lang import Ila
-from ila_lang.extensions import Door, require_builder
+from ila_lang.extensions import Door, ExtensionError, built, require_builder
 from rewrites.mappings.claim import MappingClaim
 
 if TYPE_CHECKING:
@@ -62,8 +63,15 @@ class Model:
     def simulated(self, text: str, reading: str) -> Simulated:
         """What a program file does; raises ProgramError as ``simulate`` does."""
         if self.simulate is not None:
-            return self.simulate(text, reading)
-        return Simulated(run_commands(self.build(), text))
+            return built(f"result of model {self.name}", self.simulate, text, reading, passed=(ProgramError,))
+        return Simulated(run_commands(self.built(), text))
+
+    def built(self) -> Ila:
+        """The ILA; raises ExtensionError where it cannot be built."""
+        ila = built(f"model {self.name}", self.build)
+        if not isinstance(ila, Ila):
+            raise ExtensionError(f"model {self.name} must be built as an Ila; its build gives {ila!r:.60}")
+        return ila
 
 
 @dataclass(frozen=True, eq=False)

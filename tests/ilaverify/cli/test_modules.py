@@ -113,9 +113,8 @@ TARGET = Target(
         (("mapping", "none"), 64, "mapping none must be built as a TensorMapping; its build gives None"),
         (
             ("mapping", "broken"),
-            2,
-            "mapping: failed by KeyError: 'a' (faulty.py:8); this is a fault of FOLDER/faulty.py, and no verdict; "
-            "run it again with ILAVERIFY_TRACEBACK=1 and look at what it prints",
+            64,
+            "mapping broken cannot be built: KeyError: 'a' (FOLDER/faulty.py:8); correct it there",
         ),
     ],
 )
