@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 from ir_semantics.elements.bags import Family
 from ir_semantics.elements.operators import at_most, both, either, equal, negation, of_polynomial, polynomial, same
@@ -106,5 +105,6 @@ def _partition(family: Family, conditions: Sequence[Term]) -> Iterator[Goal]:
     """That each tuple of a family satisfies one condition, and not two."""
     at = (family.variables,)
     yield Goal("each summand has its counterpart", (family.domain,), either(*conditions), at)
-    for a, b in combinations(conditions, 2):
-        yield Goal("no summand has two counterparts", (family.domain,), negation(both(a, b)), at)
+    for first, condition in enumerate(conditions[:-1], 1):
+        others = either(*conditions[first:])
+        yield Goal("no summand has two counterparts", (family.domain,), negation(both(condition, others)), at)

@@ -48,7 +48,7 @@ def different_operators(device: tuple[Operator | None, Expr], ir: tuple[Operator
     texts = list[str]()
     for side, (operator, root) in (("the device", device), ("the IR", ir)):
         if operator is None:
-            return f"{side} folds by no operator that may be applied in any order"
+            return f"{side} folds by no operator whose order is free"
         texts.append(f"{side}{' folds' if not texts else ''} by {operator.reduction.operator.name} to {root.sort}")
     return ", and ".join(texts)
 

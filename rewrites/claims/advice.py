@@ -93,13 +93,14 @@ ADVICE: tuple[tuple[str, str], ...] = (
     ),
     (
         r"do not correspond: they run|folds .* loops where the IR folds|registers of different sorts"
-        r"|is no single register|written by others while|no value of the IR corresponds|does not read the element"
-        r"|in any order|begin with different values|runs more often than that of the IR|sums of loops where the IR has"
-        r"|that may be applied in any order|the device folds by|the step of a fold"
+        r"|is no single register|written by others while|no value of the IR corresponds"
+        r"|reads an element of .* that the IR does not|in any order|the device's summands|begin with different values"
+        r"|runs more often than that of the IR|sums of loops where the IR has"
+        r"|the device folds by|folds by no operator|the step of a fold"
         r"|an? (index|condition on indices)\b",
         "let the IR's loops run as the device's do, with equal extents over the whole size domain and registers of the "
         "same widths; a mask is a register that is too narrow; sums in another order must read the same elements of "
-        "inputs, each as often; where a kernel sums up a block in a register, peel off a last block that is shorter",
+        "inputs, each as often; leave functions that add to a sum out of abstract",
     ),
     (r"sample shapes?\b|at any sample|no sample satisfies|sample sizes|sample_shapes", _SAMPLES),
     (
@@ -119,7 +120,7 @@ ADVICE: tuple[tuple[str, str], ...] = (
         r"accumulates (over|in turn)|how often .* adds|depends on what it holds"
         r"|as often as a memory says|a memory that is a term|stores data"
         r"|an address that|under a condition that stays open|carries a register|reads .* and writes it"
-        r"|depends on itself|of its own|whole memory|depends on a register|writes \S+ depending on its registers"
+        r"|is not followed from|of its own|whole memory|depends on a register|writes \S+ depending on its registers"
         r"|no integer counterpart|must not depend on what|is no size|not known while unrolling|no single memory"
         r"|has no value here|used outside of the loops"
         r"|memory that a term makes|more than \w+ cases|addresses of .* depend on other data"

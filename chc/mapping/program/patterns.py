@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
-from ila_lang import BOOL, Expr, compile_terms
+from ila_lang import BOOL, Expr, For, Fragment, compile_terms, free_variables
 from ila_lang.language.expr import rebuild, resize
 
 from .writes import Loops
@@ -30,6 +30,22 @@ def chosen_at(
         for iteration in iterations:
             chosen |= {name for name, holds in zip(possible, run(*iteration), strict=True) if holds}
     return chosen
+
+
+def changes_more(loop: For, fragment: Fragment, known: Mapping[Expr, Expr], unknown: Collection[Expr]) -> str:
+    """Why what a loop changes differs between iterations of the loops around: the state that decides commands there."""
+    instructions = fragment.ila.instructions.values()
+    decides = free_variables(*(i.decode for i in instructions))
+    followed = [s for s in fragment.ila.states.values() if s.name in decides and known.get(s) in unknown]
+    texts = []
+    for state in followed:
+        updates = {i.name: i.updates[state.name] for i in instructions if state.name in i.updates}
+        own = [name for name, update in updates.items() if state.name in free_variables(update)]
+        texts.append(f"{state.name}, which {' or '.join(own or updates)} changes")
+    return (
+        f"loop {loop.counter.name} changes other state in some iterations of the loops around, as its instructions "
+        f"are chosen by {' and by '.join(texts) or 'state'} there: this is not followed from iteration to iteration"
+    )
 
 
 def generalise(one: Expr, two: Expr, counter: Expr, at: int) -> Expr | None:

@@ -41,6 +41,7 @@ from smt_encodings.environment import fresh, plain
 
 from .commands import Decoded, choices, decode, generalised, rolled_apart, rolled_up, start_values
 from .multiples import with_multiples
+from .patterns import changes_more
 from .statements import (
     carried,
     carries,
@@ -318,8 +319,7 @@ class _Builder:
 
     def _write_out(self, terms: Sequence[Expr]) -> None:
         """Has the loop of a counter with a literal extent written out if the counter is in one of some terms."""
-        names = free_variables(*terms)
-        for counter in (c for c in self.literal if c.name in names):
+        for counter in (c for c in self.literal if c.name in free_variables(*terms)):
             raise _Unroll(counter)
 
     def _written(self, loop: For, term: Expr) -> set[Expr]:
@@ -364,7 +364,7 @@ class _Builder:
         with self._apart():
             self.block(loop.body, dict(known), self._enter(scope, known[loop.counter], extent))
             if not (self.assigned <= changed and self.touched <= changing):
-                raise Unsupported(f"loop {loop.counter.name} changes state in a way that depends on itself")
+                raise Unsupported(changes_more(loop, self.fragment, known, self.schedule.unknown))
         for target in changed:  # whether the loop ran, and what its last iteration left, is not followed
             known[target] = self._unknown(target, scope.loops)
 

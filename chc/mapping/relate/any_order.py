@@ -67,14 +67,16 @@ class AnyOrder:
         """Two values of a context with symbols for sums that are proved to be equal, and these symbols.
 
         Raises Unsupported where some sum of folds is not, and NoSums where there is none.  A loop of a few iterations
-        is written out where it is not found as it is: each iteration may read what another write stored.
+        is written out where it is not found as it is: each iteration may read what another write stored.  So are
+        functions of sums that are not abstract, which may add something to them.
         """
         try:
             return self._shared(context, name, left, right)
         except Split:
             raise
         except Unsupported:
-            opened = _written_out(self.device, left), _written_out(self.ir, right)
+            values = [self.opened.written_out(side, value) for side, value in ((self.device, left), (self.ir, right))]
+            opened = _written_out(self.device, values[0]), _written_out(self.ir, values[1])
             if opened[0] is left and opened[1] is right:
                 raise
         return self._shared(context, name, *opened)
@@ -114,7 +116,7 @@ class AnyOrder:
             if self._equal(context, name, operator, (one, other)):
                 rest = [[o for o in of if o not in set(kept)] for of, kept in zip(parts, (one, other), strict=True)]
                 return rest[0], rest[1]
-        raise Unsupported(f"{name} of the device is not found to be that of the IR, in any order")
+        raise Unsupported(f"{name}: the device's summands are not found to be the IR's")
 
     def _equal(
         self, context: Context, name: str, operator: Operator, terms: tuple[Sequence[Expr], Sequence[Expr]]

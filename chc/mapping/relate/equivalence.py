@@ -83,7 +83,7 @@ class Equivalence:
         left, right = self._folded(context, name, left, right)
         self._equal += pairs((self.device, self.ir), left, right, self._shared(context), self.values)
         left = self._chosen_cells(left, right)
-        unpaired = self._pair_sources(context, left, right)
+        unpaired = self._pair_sources(context, name, left, right)
         self._pair_earlier(context, left, right)
         shared = self._shared(context)
         left, right = substitute(left, shared), substitute(right, shared)
@@ -164,7 +164,7 @@ class Equivalence:
 
     # -- sources ------------------------------------------------------------------------------------
 
-    def _pair_sources(self, context: Context, left: Expr, right: Expr) -> dict[Expr, Expr | None]:
+    def _pair_sources(self, context: Context, name: str, left: Expr, right: Expr) -> dict[Expr, Expr | None]:
         """Pairs cells of input tensors; returns other cells that the device reads, with their memories.
 
         Whatever those hold, the values must be equal: nothing is assumed of them.  None stands for the memory of
@@ -190,7 +190,7 @@ class Equivalence:
                 if makes_no_difference(mapping, left, source.symbol):
                     unpaired[source.symbol] = None
                     continue
-                raise Unsupported(f"the IR does not read the element of {source.memory.name} that the device reads")
+                raise Unsupported(f"{name}: the device reads an element of {source.memory.name} that the IR does not")
             number = plain(source.symbol.name).rpartition(".")[2]
             terms = [s.reader.term(s.context) for s in (source, partner)]
             if terms[0] is not terms[1]:

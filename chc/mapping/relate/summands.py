@@ -145,6 +145,14 @@ class Opened:
         used = {a for n in order if n not in adds for a in n.args}
         return [n for n in order if n in adds and (n is value or n not in inside or n in used)]
 
+    def written_out(self, side: Values, value: Expr) -> Expr:
+        """A value with functions of folds written out that have a body and are neither abstract nor an operator."""
+        for node in postorder([value]):
+            means = _has_body(node) and node.params[0] not in self.proof.mapping.abstract
+            if means and not self.proof.operators.applied(node) and any(n in side.folds for n in postorder(node.args)):
+                return self.written_out(side, substitute(value, {node: _unfolded(node)}))
+        return value
+
     def operands(self, term: Expr, operator: Operator, register: Expr | None = None) -> list[Expr]:
         """What an operator combines in a term; applications are opened for it, or for a register."""
         if operator.sums.of(term) is not None:

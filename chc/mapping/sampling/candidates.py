@@ -91,6 +91,7 @@ def _terms(samples: Samples, ranges: Loops, hints: Sequence[Expr], write: Write 
     yield from (a + 1 for a in atoms)  # a peeled loop, which begins at 1
     yield from (a - b for a in atoms for b in atoms if a is not b)  # a loop that begins at a counter
     yield from (last - a for last in limits for a in atoms)  # a loop from the last to the first
+    yield from (last - a // const(k, 32) for last in limits for a in atoms for k in sorted(literals))  # tiles likewise
 
 
 def digits(samples: Samples, address: Expr, write: Write) -> dict[tuple[int, ...], Expr]:

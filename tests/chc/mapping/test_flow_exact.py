@@ -490,6 +490,29 @@ def test_rows_from_the_last_to_the_first() -> None:
     assert proved(wrong).status is not Status.PROVED
 
 
+TILES: Mapping[str, Callable[[Expr, Expr, Expr], tuple[Expr, Expr]]] = {
+    "": lambda t, r, tiles: ((tiles - 1 - t << 2) + r,) * 2,
+    "reads tiles in order": lambda t, r, tiles: ((tiles - 1 - t << 2) + r, (t << 2) + r),
+    "reads rows of a tile backwards": lambda t, r, tiles: ((tiles - 1 - t << 2) + r, (tiles - 1 - t << 2) + 3 - r),
+    "writes the last tile twice": lambda t, r, tiles: ((ite(t == 0, tiles - 1, tiles - t) << 2) + r,) * 2,
+    "tiles overlap": lambda t, r, tiles: ((tiles - 1 - t) * 3 + r,) * 2,
+    "reads one tile further": lambda t, r, tiles: ((tiles - 1 - t << 2) + r, (tiles - t << 2) + r),
+}
+
+
+@pytest.mark.parametrize("fault", TILES)
+def test_tiles_of_rows_from_the_last_to_the_first(fault: str) -> None:
+    def body(k: Kernel, s: States) -> None:
+        with k.loop("t", s["n"] >> 2) as t, k.loop("r", const(4, 32)) as r, k.loop("j", s["m"]) as j:
+            to, of = TILES[fault](t, r, s["n"] >> 2)
+            k.store(s["dst"], to * s["m"] + j, k.load("word", s["src"], of * s["m"] + j))
+
+    claim = mapping(body, domain=(*DOMAIN, ("n mod 4 = 0", N[1:0] == 0)))
+    claim = flow(replace(claim, sample_shapes=((4, 1), (8, 2))))
+    assert any(differs(claim, {"n": n, "m": 2}) for n in (4, 8, 12)) is bool(fault)
+    assert (proved(claim).status is Status.PROVED) is not bool(fault)
+
+
 TURNED: Mapping[str, tuple[Callable[[Expr, Expr], Expr], Callable[[Expr, Expr], Expr]]] = {
     "": (lambda i, n: n - 1 - i, lambda i, n: n - 1 - i),
     "reads rows in order": (lambda i, n: n - 1 - i, lambda i, n: i),

@@ -17,7 +17,7 @@ from smt_encodings.claims import Status
 from smt_encodings.discharge import Discharger
 from tests.chc.mapping.test_domain import refuse, runs
 from tests.chc.mapping.test_flow import flow
-from tests.chc.mapping.toy import copy_body, differs, fragment, go, mapping, model
+from tests.chc.mapping.toy import M, N, copy_body, differs, fragment, go, mapping, model
 
 States = Mapping[str, Expr]
 SIZES = {"n": 3, "m": 4}
@@ -160,3 +160,27 @@ def test_a_loop_that_is_too_long_to_be_tried() -> None:
         "toy toy_kernel writes tmp more than 524288 times at sample sizes, too often to be tried; give smaller sample "
         "shapes or shorter loops",
     )
+
+
+def test_a_state_that_commands_change_in_each_iteration_is_named() -> None:
+    """Rows go to two memories in turn, as ``sel`` says: the first one is not where the IR has it."""
+    ila = model("toy", "", None, extra=[("sel", 1)])
+    sel, run, op = ila.states["sel"], ila.inputs["run"], ila.inputs["op"]
+    for code, name in enumerate(("dst", "tmp")):
+        memory = ila.states[name]
+        put = memory.store(ila.inputs["address"], ila.inputs["data"])
+        ila.instruction(f"put_{name}").set_decode(run & (op == 9) & (sel == code)).update(memory, put)
+    ila.instruction("swap").set_decode(run & (op == 10)).update(sel, ~sel)
+
+    def program(p: Kernel, s: States) -> None:
+        p.command("set", run=true, op=const(3, 4), sel_in=const(1, 1))
+        with p.loop("i", N.zext(32)) as i:
+            with p.loop("j", M.zext(32)) as j:
+                word = p.load("word", s["src"], i * M.zext(32) + j)
+                p.command("put", run=true, op=const(9, 4), address=i * M.zext(32) + j, data=word)
+            p.command("swap", run=true, op=const(10, 4))
+
+    claim = flow(device_of(mapping(), program, ila))
+    assert differs(claim, SIZES)
+    reason = "loop j changes other state in some iterations of the loops around, as its instructions are chosen by sel"
+    refused(claim, f"{reason}, which swap changes there")
