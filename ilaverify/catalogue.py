@@ -196,9 +196,10 @@ def find_backends(names: Sequence[str]) -> tuple[Backend, ...]:
 
 
 def not_compiled_to(names: Sequence[str]) -> str:
-    """What is said of those among names that are of targets without a backend."""
+    """What is said of names that are of no target that is compiled to: close names, and targets without a backend."""
     known = targets()
-    return "".join(
+    close = "".join(did_you_mean(name, backends()) for name in names if name not in known)
+    return close + "".join(
         f"; target {name} has no backend, so nothing is compiled for it"
         for name in names
         if name in known and known[name].backend is None

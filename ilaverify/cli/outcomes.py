@@ -64,6 +64,7 @@ def name_width(names: Iterable[str]) -> int:
 
 def show_outcome(outcome: ProofOutcome, width: int) -> str:
     """One outcome as text, with names in a column of this width."""
+    from rewrites.claims.advice import METHODS, advice_for
     from rewrites.compiler.artefact.origins import printable
 
     mark = "" if outcome.as_expected and outcome.status == "PROVED" else f"  expected {outcome.expected}"
@@ -75,6 +76,8 @@ def show_outcome(outcome: ProofOutcome, width: int) -> str:
         lines.append(f"         {outcome.claim['size_domain']}")
     if outcome.reason:
         lines.append(f"         {printable(shorten(outcome.reason, 300))}")
+        if outcome.status == "UNKNOWN" and outcome.method in METHODS and (advice := advice_for(outcome.reason)):
+            lines.append(f"         advice: {advice}")
     return "\n".join(lines)
 
 

@@ -164,6 +164,13 @@ def test_a_target_without_a_backend_is_not_compiled_to(folder: Path, run: Run) -
     )
 
 
+def test_a_target_with_another_name_is_asked_for(folder: Path, run: Run) -> None:
+    assert run("prove", "--target", "vtaa")[2] == (
+        "ilaverify: --target must be different names of flexasr, hlscnn, vta, separated by commas, not 'vtaa' "
+        "(did you mean vta?)\n"
+    )
+
+
 def test_a_module_that_is_not_there(folder: Path, run: Run) -> None:
     assert run("list", "--module", "my_row") == (
         64,
