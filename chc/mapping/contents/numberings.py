@@ -8,7 +8,7 @@ from itertools import pairwise
 from chc.mapping.memory.contexts import Context
 from chc.mapping.program.writes import Write
 from chc.mapping.sampling.candidates import candidates
-from ila_lang import Expr, bv, postorder, resize
+from ila_lang import Expr, bv, const, postorder, resize
 from smt_encodings.environment import fresh
 
 from .numbered import Numbered
@@ -37,6 +37,9 @@ def numbering(
         return None
     lengths = tuple(map(len, runs))
     sizes = [n for n in postorder(parts) if n.sort == bv(32) and context.samples.determine(n)]
+    cut = [n.params[1] for n in postorder([e for _, e in write.loops]) if n.op == "extract"]
+    units = sorted({1 << low for low in cut if 0 < low < 16})
+    sizes += [(n + const(k - 1, 32)) // const(k, 32) for n in sizes for k in units]  # blocks, the last one padded
     columns = zip(sizes, zip(*context.samples.evaluate(sizes), strict=True), strict=True)
     length = next((n for n, column in columns if column == lengths), None)
     if length is None:
