@@ -37,7 +37,7 @@ def numbering(
         return None
     lengths = tuple(map(len, runs))
     sizes = [n for n in postorder(parts) if n.sort == bv(32) and context.samples.determine(n)]
-    cut = [n.params[1] for n in postorder([e for _, e in write.loops]) if n.op == "extract"]
+    cut = [int(n.params[1]) for n in postorder([e for _, e in write.loops]) if n.op == "extract"]
     units = sorted({1 << low for low in cut if 0 < low < 16})
     sizes += [(n + const(k - 1, 32)) // const(k, 32) for n in sizes for k in units]  # blocks, the last one padded
     columns = zip(sizes, zip(*context.samples.evaluate(sizes), strict=True), strict=True)
