@@ -14,6 +14,7 @@ import ilaverify
 from ila_lang import Kernel, extensions
 from ilaverify.cli import main
 from ilaverify.errors import InputError
+from rewrites.claims.advice import advice_for
 
 MODULE = """
 from ila_lang import Fragment, Ila, Kernel, bv, const, mem, primitive, var
@@ -155,3 +156,13 @@ def test_what_python_refuses_in_our_code_is_ours(
     monkeypatch.setattr(Kernel, "_fresh", None)
     assert main(["mapping", "slip", "--module", "slips"]) == 2
     assert "this is a fault of ilaverify" in capsys.readouterr().err
+
+
+def test_a_list_of_verdicts_has_the_advice_that_one_verdict_has() -> None:
+    from ilaverify.cli.outcomes import show_outcome
+    from reports.outcomes import ProofOutcome
+
+    reason = "the device folds 0 loops where the IR folds 1"
+    shown = show_outcome(ProofOutcome("a", "UNKNOWN", reason=reason), 1)
+    assert shown.splitlines()[2] == f"         advice: {advice_for(reason)}"
+    assert "advice" not in show_outcome(ProofOutcome("a", "ERROR", reason=reason), 1)
