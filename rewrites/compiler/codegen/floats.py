@@ -27,7 +27,8 @@ from rewrites.mappings.conversions import EXPONENT, SOURCE, TARGET, Box, Convers
 from rewrites.mappings.sequence import HostTensor, ProgramSequence, SequenceError, Step
 from rewrites.rules.tensor.boxes import block_boxes
 
-from .instances import NoInstance, boxes_of
+from .formats import Format
+from .instances import NoInstance, boxes_of, same_function
 from .interface import RESULT, Call, CannotOffload, Implementation, Options, Part, Quantisation, Reals, Tensors
 from .operators import operator_of
 from .parts import viewed
@@ -80,12 +81,8 @@ class FloatImplementation(Implementation):
         self._constant_codes = {tensor: codes for tensor, codes in contents.items() if tensor not in self.operands}
 
     @abstractmethod
-    def _rounded(self, name: str, operand: Reals) -> Reals:
-        """The numbers that the programs round elements of an operand to, in the units of the operand."""
-
-    @abstractmethod
-    def _format_sizes(self, name: str) -> Mapping[str, int]:
-        """The sizes of conversions that are the format of an operand's codes, or of the result's, ``y``."""
+    def _format(self, name: str) -> Format:
+        """The format of an operand's codes, or of the result's, ``y``: that of programs, and of which bounds are."""
 
     def _rounding(self, name: str) -> ConversionClaim:
         """The conversion that rounds an operand."""
@@ -229,7 +226,8 @@ class FloatImplementation(Implementation):
         call, step, what = self.calls[number], self._call_steps[number], f"call {number} of {self.node.operator}"
         if step.claim is not call.mapping or dict(step.sizes) != dict(call.sizes):
             raise SequenceError(f"{what} must be the step {call.mapping.name} at {dict(call.sizes)}")
-        for size, value in self._quantised_sizes(call).items():
+        formats = {} if self.conversions else self._format(RESULT).sizes
+        for size, value in {**self._quantised_sizes(call), **formats}.items():
             if call.sizes[size] != value:
                 raise SequenceError(
                     f"{size} of {what} must be {value}, as its quantisation says, not {call.sizes[size]}"
@@ -255,7 +253,10 @@ class FloatImplementation(Implementation):
                     f"{name} of {what} must be {_shown(required)} of its codes, {name} being {self._matrix(name)}; "
                     f"it is {_shown(found)}"
                 )
-            if (formats := self._formats(codes)) != (own := dict(self._format_sizes(name))):
+            rounds = self._format(name).function
+            if name != RESULT and not same_function(self._rounding(name).function, rounds):
+                raise SequenceError(f"{name} of {what} must be rounded by {rounds.name}, of which its format is")
+            if (formats := self._formats(codes)) != (own := dict(self._format(name).sizes)):
                 raise SequenceError(f"{name} of {what} must have codes of the format {own}, not {formats}")
 
     def _boxes_among_codes(self, call: Call, name: str, box: Part, codes: str) -> list[tuple[Part, int]]:
@@ -302,12 +303,12 @@ class FloatImplementation(Implementation):
         return [
             axis_sizes(1, x=piece.end, first=piece.first, count=piece.count, place=piece.place, y=rows)
             | across
-            | dict(self._format_sizes(name))
+            | dict(self._format(name).sizes)
             for piece in self._pieces(name, part)
         ]
 
     def _reading_sizes(self, call: Call) -> dict[str, int]:
-        sizes = dict(self._format_sizes(RESULT))
+        sizes = dict(self._format(RESULT).sizes)
         box, extents = self._box(RESULT, call.parts[RESULT]), call.mapping.mapping.output_extents(call.sizes)
         for axis, ((first, end), x, whole) in enumerate(zip(box, extents, self._matrix(RESULT), strict=True), 1):
             sizes |= axis_sizes(axis, x=x, first=0, count=min(end, whole) - first, place=first, y=whole)
@@ -326,7 +327,14 @@ class FloatImplementation(Implementation):
         return operand.astype(np.float32).view(np.uint32)
 
     def _values(self, name: str, codes: Words) -> Reals:
-        return self._rounded(name, codes.view(np.float32).astype(np.float64))
+        return self._format(name).rounded(codes.view(np.float32).astype(np.float64))
+
+    def _beyond(self, name: str, operand: Reals) -> int:
+        return self._format(name).beyond(operand)
+
+    def rounding(self, name: str, magnitude: float) -> float:
+        """As of :class:`Implementation`."""
+        return self._format(name).change(magnitude)
 
     def _rounded_codes(self, codes: Mapping[str, Words], devices: Devices) -> dict[str, Words]:
         """These operands, flat, with the codes of their parts; constants' codes are those that are there."""

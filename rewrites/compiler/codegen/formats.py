@@ -6,11 +6,95 @@ A tensor x goes to an accelerator as x * 2^-scale.  That is exact, and so is und
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
+from accel_models.fixed_point import EXPONENT_AT_0, float_to_fixed
+from ila_lang import Function
+from rewrites.mappings.conversions import EXPONENT
+
 from .interface import CannotOffload, Reals
+
+
+class Format(ABC):
+    """The codes of a tensor: the sizes of the conversions that make them, and what these make of numbers."""
+
+    @property
+    @abstractmethod
+    def function(self) -> Function:
+        """The function that rounds a float32 word to a code."""
+
+    @property
+    @abstractmethod
+    def sizes(self) -> Mapping[str, int]:
+        """The formats of conversions, by name."""
+
+    @abstractmethod
+    def rounded(self, values: Reals) -> Reals:
+        """The numbers of the codes that numbers are rounded to, in the units of these."""
+
+    @abstractmethod
+    def beyond(self, values: Reals) -> int:
+        """How many of these numbers are cut to the last code."""
+
+    @abstractmethod
+    def change(self, magnitude: float) -> float:
+        """What rounding a number of at most this magnitude may change."""
+
+
+@dataclass(frozen=True)
+class FixedCodes(Format):
+    """Two's complement codes of so many bits, of which ``fraction`` stand after the point, of numbers times 2^-scale.
+
+    ``symmetric`` ones have no -2^(bits - 1).  They are words of ``width`` bits, or of their own.
+    """
+
+    bits: int
+    scale: int
+    fraction: int = 0
+    symmetric: bool = False
+    width: int = 0
+
+    @property
+    def function(self) -> Function:
+        """As of :class:`Format`."""
+        return float_to_fixed(self.bits, self.symmetric, self.width or self.bits)
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """As of :class:`Format`."""
+        return {EXPONENT: EXPONENT_AT_0 + self._unit}
+
+    @property
+    def _unit(self) -> int:
+        return self.scale - self.fraction
+
+    @property
+    def _largest(self) -> int:
+        return (1 << (self.bits - 1)) - 1
+
+    def rounded(self, values: Reals) -> Reals:
+        """As of :class:`Format`."""
+        codes = np.clip(self._nearest(values), -self._largest - (not self.symmetric), self._largest)
+        return unscale(codes, self._unit)
+
+    def _nearest(self, values: Reals) -> Reals:
+        """Integers, ties to the even one."""
+        return np.rint(unscale(values, -self._unit))
+
+    def beyond(self, values: Reals) -> int:
+        """As of :class:`Format`."""
+        nearest = self._nearest(values)
+        below = nearest < -self._largest - (not self.symmetric)
+        return int(np.count_nonzero(below | (nearest > self._largest)))
+
+    def change(self, magnitude: float) -> float:
+        """Half a unit, and the distance to the largest code."""
+        return math.ldexp(0.5 + max(math.ldexp(magnitude, -self._unit) - self._largest, 0.0), self._unit)
+
 
 LARGEST_SCALE = 60
 """Scales are in -60 .. 60: with codes of at most 31 bits, results stay normal numbers of binary32 (2^-126 .. 2^127)."""

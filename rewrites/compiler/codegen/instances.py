@@ -92,7 +92,7 @@ def _of_no_lemma(implementation: Implementation, number: int) -> str:
             continue
         of_lemmas = [lemma.function for lemma in LEMMAS if lemma.name in lemmas]
         # codes have fewer bits than the float32 that is read of them
-        if not any(_same(function, f) for f in of_lemmas if (f.params[0].width < _FLOAT) == (name == RESULT)):
+        if not any(same_function(function, f) for f in of_lemmas if (f.params[0].width < _FLOAT) == (name == RESULT)):
             by = None if function is None else function.name
             return f"{name} must be converted by the function of the lemma {' or '.join(lemmas)}, not by {by}"
         if others := {*claim.formats} - {EXPONENT}:
@@ -100,7 +100,7 @@ def _of_no_lemma(implementation: Implementation, number: int) -> str:
     return ""
 
 
-def _same(function: Function | None, other: Function) -> bool:
+def same_function(function: Function | None, other: Function) -> bool:
     """Whether functions are one, or of one text."""
     if function is None or function.body is None or other.body is None:
         return function is other

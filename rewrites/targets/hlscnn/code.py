@@ -16,7 +16,6 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from accel_models.fixed_point import EXPONENT_AT_0
 from accel_models.hlscnn.layout import LANES
 from accel_models.hlscnn.options import BY_WEIGHT_BITS
 from accel_models.hlscnn.quantise import FixedPoint, activation_format, convolution_error, result_format, weight_format
@@ -28,7 +27,7 @@ from rewrites.claims.theorems.convolution import DECLARED, on_run
 from rewrites.claims.theorems.machines import CONVOLUTIONS as BOUNDS
 from rewrites.compiler.codegen.bounding import bounds_of, linear_change
 from rewrites.compiler.codegen.floats import FloatImplementation, Piece
-from rewrites.compiler.codegen.formats import check_scale, greatest, power_above, range_of, unscale
+from rewrites.compiler.codegen.formats import FixedCodes, check_scale, greatest, power_above, range_of, unscale
 from rewrites.compiler.codegen.interface import (
     RESULT,
     Bounds,
@@ -148,29 +147,14 @@ class Convolution(FloatImplementation):
         scale_w = min(max(round((total + steps) / 2), least_w), total - least_x)
         return {**unscaled, "scale_x": total - scale_w, "scale_w": scale_w}
 
-    def _format(self, name: str) -> tuple[FixedPoint, int]:
-        if name == RESULT:
-            return _Y, self._scale
-        if name == "x":
-            return _X, self.quantisation["scale_x"]
-        return _weights(self.quantisation["weight_bits"]), self.quantisation["scale_w"]
+    def _format(self, name: str) -> FixedCodes:
+        x, w = self.quantisation["scale_x"], self.quantisation["scale_w"]
+        form, scale = {"x": (_X, x), "w": (_weights(self.quantisation["weight_bits"]), w), RESULT: (_Y, x + w)}[name]
+        return FixedCodes(form.bits, scale, form.fraction)
 
     @property
     def _scale(self) -> int:
-        return self.quantisation["scale_x"] + self.quantisation["scale_w"]
-
-    def _format_sizes(self, name: str) -> Mapping[str, int]:
-        form, scale = self._format(name)
-        return {"exponent": EXPONENT_AT_0 + scale - form.fraction}
-
-    def _rounded(self, name: str, operand: Reals) -> Reals:
-        form, scale = self._format(name)
-        return unscale(form.dequantise(form.quantise(unscale(operand, -scale))), scale)
-
-    def _beyond(self, name: str, operand: Reals) -> int:
-        form, scale = self._format(name)
-        moved = unscale(operand, -scale)
-        return int(np.count_nonzero((moved < form.lowest) | (moved > form.largest)))
+        return self._format(RESULT).scale
 
     # -- execution ---------------------------------------------------------------------------------
 
@@ -210,7 +194,7 @@ class Convolution(FloatImplementation):
         if not self._packs(name):
             return super()._rounding_sizes(name, part)
         (first, end), (_, channels, taps) = part[0], self._matrix(name)
-        return [{"k": end - first, "first": first, "c": channels, "taps": taps, **self._format_sizes(name)}]
+        return [{"k": end - first, "first": first, "c": channels, "taps": taps, **self._format(name).sizes}]
 
     def _behind(self, name: str, part: Part) -> int:
         """Packed weights are read in entries of two taps, of which the last one may have one."""
@@ -231,10 +215,9 @@ class Convolution(FloatImplementation):
 
         Sums of magnitudes of products are exact in float64: multiples of 2^-21 below 2^26.
         """
-        q = self.quantisation
-        x, w = unscale(executed.quantised["x"], -q["scale_x"]), unscale(executed.quantised["w"], -q["scale_w"])
+        x, w = (unscale(executed.quantised[name], -self._format(name).scale) for name in self.operands)
         magnitude = _convolve(self.node, np.abs(x), np.abs(w))
-        least, most, bound = on_run(x, w, magnitude, _strides(self.node), q["weight_bits"])
+        least, most, bound = on_run(x, w, magnitude, _strides(self.node), self.quantisation["weight_bits"])
         elements = np.maximum(np.abs(least), np.abs(most))
         of_run = replace(bounds_of(bound, linear_change(executed), self._scale, elements), declared=DECLARED)
         if not np.isfinite(elements).all():
@@ -246,19 +229,14 @@ class Convolution(FloatImplementation):
         """The theorem at these ranges, with the filters that are constants."""
         if "w" not in self._bound:
             return Bounds(None, None, "its filters are no constants")
-        q, w = self.quantisation, self.constant_of("w")
+        w = self.constant_of("w")
         symbols = {
             "n": w.shape[2] * w.shape[3] * -(-w.shape[1] // LANES),
-            "x": math.ldexp(ranges["x"], -q["scale_x"]),
-            "w": math.ldexp(greatest(w), -q["scale_w"]),
+            "x": math.ldexp(ranges["x"], -self._format("x").scale),
+            "w": math.ldexp(greatest(w), -self._format("w").scale),
             "M": math.ldexp(ranges["magnitude"], -self._scale),
         }
-        return bounds_of(BOUNDS[q["weight_bits"]].bound(symbols), math.inf, self._scale)
-
-    def rounding(self, name: str, magnitude: float) -> float:
-        """Half a step within the format, and the distance to its end beyond."""
-        form, scale = self._format(name)
-        return math.ldexp(form.step / 2 + max(math.ldexp(magnitude, -scale) - form.largest, 0.0), scale)
+        return bounds_of(BOUNDS[self.quantisation["weight_bits"]].bound(symbols), math.inf, self._scale)
 
 
 LEAST_PART = 2.0**-8

@@ -21,7 +21,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from accel_models.fixed_point import EXPONENT_AT_0
 from chc.tensor_rules.rule import TensorRule
 from ir_semantics.graph import Node, TensorType
 from rewrites.bounds.derivations.calculus import Bound
@@ -31,7 +30,7 @@ from rewrites.claims.theorems import applied
 from rewrites.claims.theorems.machines import DENSE
 from rewrites.compiler.codegen.bounding import bounds_of, linear_change
 from rewrites.compiler.codegen.floats import FloatImplementation
-from rewrites.compiler.codegen.formats import check_scale, greatest, power_above, range_of, unscale
+from rewrites.compiler.codegen.formats import FixedCodes, check_scale, greatest, power_above, range_of, unscale
 from rewrites.compiler.codegen.interface import (
     RESULT,
     Bounds,
@@ -52,7 +51,8 @@ from rewrites.rules.tensor.scales import SCALED_DENSE, SCALED_PRODUCT, Scaling
 
 LANES = 16
 LARGEST = 127
-LARGEST_BIAS = (1 << 23) - 1
+BIAS_BITS = 24
+LARGEST_BIAS = (1 << BIAS_BITS - 1) - 1
 MOST_SHIFT = 15
 MOST_VECTORS = ((1 << 31) - (1 << MOST_SHIFT) - LARGEST_BIAS) // (LARGEST * LARGEST * LANES)
 """Vectors of 16 inputs of which sums of products, with a bias and half a unit, stay below 2^31 in magnitude."""
@@ -160,28 +160,21 @@ class Dense(FloatImplementation):
 
     @property
     def _scale(self) -> int:
-        return self._format("b")[0] + self.quantisation["shift"]
+        return self._format(RESULT).scale
 
     @property
     def _half(self) -> int:
         q = self.quantisation
         return 1 << (q["shift"] - 1) if q["rounding"] and q["shift"] else 0
 
-    def _format(self, name: str) -> tuple[int, int]:
-        """The scale of an operand, and the largest of its codes."""
+    def _format(self, name: str) -> FixedCodes:
         x, w = self.quantisation["scale_x"], self.quantisation["scale_w"]
-        return {"x": (x, LARGEST), "w": (w, LARGEST), "b": (x + w, LARGEST_BIAS)}[name]
-
-    def _format_sizes(self, name: str) -> Mapping[str, int]:
-        return {"exponent": EXPONENT_AT_0 + (self._scale if name == RESULT else self._format(name)[0])}
-
-    def _rounded(self, name: str, operand: Reals) -> Reals:
-        scale, largest = self._format(name)
-        return unscale(np.clip(np.rint(unscale(operand, -scale)), -largest, largest), scale)
-
-    def _beyond(self, name: str, operand: Reals) -> int:
-        scale, largest = self._format(name)
-        return int(np.count_nonzero(np.abs(np.rint(unscale(operand, -scale))) > largest))
+        return {
+            "x": FixedCodes(8, x, symmetric=True),
+            "w": FixedCodes(8, w, symmetric=True),
+            "b": FixedCodes(BIAS_BITS, x + w, symmetric=True, width=32),
+            RESULT: FixedCodes(8, x + w + self.quantisation["shift"]),
+        }[name]
 
     # -- execution ---------------------------------------------------------------------------------
 
@@ -206,21 +199,21 @@ class Dense(FloatImplementation):
         which is declared: ``split`` sees to it that no sum leaves 32 bits.
         """
         shift = self.quantisation["shift"]
-        codes = {name: unscale(executed.quantised[name], -self._format(name)[0]) for name in self.operands}
+        codes = {name: unscale(executed.quantised[name], -self._format(name).scale) for name in self.operands}
         x, w, b = codes["x"], codes["w"], codes.get("b", np.zeros(len(codes["w"])))
         layer, sums = applied.vta_dense(x, w, b, self._half, shift, self._activation), x @ w.T + b
         whole = layer.whole()
         if whole.value is None:
             own = Bound(self._own_error(Fraction(greatest(sums))), ())
-            return bounds_of(own, linear_change(executed), self._format("b")[0])
+            return bounds_of(own, linear_change(executed), self._format("b").scale)
         exact = np.maximum(sums, 0) if self._activation == "relu" else sums
-        error = unscale(layer.exact() * (1 << shift) - exact, self._format("b")[0])
+        error = unscale(layer.exact() * (1 << shift) - exact, self._format("b").scale)
         known = bounds_of(replace(whole, value=Fraction(greatest(error))), linear_change(executed))
         return replace(known, centre=error, radius=np.zeros_like(error))
 
     def bounds_in(self, ranges: Ranges) -> Bounds:
         """The theorem at these ranges, and what it says of sums: see :meth:`bounds`."""
-        half, unit, scale = self._half, 1 << self.quantisation["shift"], self._format("b")[0]
+        half, unit, scale = self._half, 1 << self.quantisation["shift"], self._format("b").scale
         sums = Fraction(ranges[self.summed]) / Fraction(2) ** scale
         lowest = -LARGEST - 1 if self._activation == "none" else 0
         reached = min((sums + half) // unit, LARGEST), -max((half - sums) // unit, lowest)
@@ -239,11 +232,6 @@ class Dense(FloatImplementation):
         """How far shift and cut move sums of at most this magnitude, in units of both scales: 'shift and cut'."""
         unit = constant(1 << self.quantisation["shift"])
         return of_shift(constant(self._half), unit, constant(sums), LARGEST * unit).evaluate({})
-
-    def rounding(self, name: str, magnitude: float) -> float:
-        """Half a unit, and the distance to the largest code."""
-        scale, largest = self._format(name)
-        return math.ldexp(0.5 + max(math.ldexp(magnitude, -scale) - largest, 0.0), scale)
 
 
 class Linear(Dense):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from rewrites.claims.joints.instruction import Unread
 from rewrites.claims.joints.scaled import SCALED, not_scaled
 from rewrites.compiler.codegen import Call, CannotOffload, Options, declared, joints_of, operator_of, without_lemma
 from rewrites.compiler.codegen.floats import Piece
+from rewrites.compiler.codegen.formats import FixedCodes
 from rewrites.compiler.codegen.instances import NoInstance, _of_no_lemma, boxes_of
 from rewrites.compiler.codegen.interface import Part
 from rewrites.mappings.conversions import SOURCE, conversion_claim
@@ -186,7 +187,7 @@ def test_formats_are_those_of_the_steps_that_run(build: Callable[[], Case], monk
         with pytest.raises(CannotOffload, match=f"x of call 0 of {c.node.operator} must have codes of the format"):
             c.implementation()
     if "bias_x" in c.quantisation:  # a class that says otherwise, too, is not believed
-        monkeypatch.setattr(own, "_format_sizes", coarser(own._format_sizes))
+        monkeypatch.setattr(own, "_format", elsewhere("x")(own._format))
         (problem,) = joints_of(c.implementation(bias_x=2)).values()
         assert f"{c.node.operator} must be scaled so: x by 2^(u)" in problem
 
@@ -326,10 +327,8 @@ def elsewhere(*names: str) -> Callable[[Any], Any]:
 
     def of(own: Any) -> Any:
         def form(self: Any, name: str) -> Any:
-            first, second = own(self, name)
-            more = name in names
-            # VTA's formats begin with the scale, the others end with it
-            return (first + more, second) if self.node.operator.startswith("vta") else (first, second + more)
+            found = own(self, name)
+            return replace(found, scale=found.scale + (name in names))
 
         return form
 
@@ -432,10 +431,16 @@ def test_conversions_are_by_the_functions_of_their_lemmas(
     right = vta().implementation()
     assert without_lemma(right) == [] and declared([right]) == {}
     read, own = conversion_claim("vta_read", "bytes", function, {name: exponents(8)}, codes=SOURCE), type(right)
-    formats = own._format_sizes
+    formats = own._format
+
+    class Renamed(FixedCodes):
+        @property
+        def sizes(self) -> Mapping[str, int]:
+            return {name: super().sizes["exponent"]}
+
     monkeypatch.setattr(own, "conversions", (*own.conversions[:-1], read))
     monkeypatch.setattr(
-        own, "_format_sizes", lambda self, of: {name if of == "y" else "exponent": formats(self, of)["exponent"]}
+        own, "_format", lambda self, of: Renamed(8, formats(self, of).scale) if of == "y" else formats(self, of)
     )
     made = vta().implementation()
     told = f"y must be converted by the function of the lemma 8 bits to float32, not by {function.name}"
@@ -464,22 +469,61 @@ def test_lemmas_of_conversions_are_those_on_conversions(monkeypatch: pytest.Monk
         assert told in problem, problem
 
 
-@pytest.mark.parametrize("hook", ["_calls", "_exponent"])
-def test_programs_of_poolings_are_of_the_format_that_bounds_are_about(
-    hook: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_programs_of_poolings_are_of_the_format_that_bounds_are_about(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their joint is about every exponent, and codes are cut to the ends of the program's."""
     c = case("flexasr.max_pool", (normal(1, 4, 16),))
     own = type(c.implementation())
     exponent = c.implementation().calls[0].sizes["exponent"]
-    other = getattr(own, hook)
-    monkeypatch.setattr(
-        own,
-        hook,
-        (lambda self, name: other(self, name) + 2)
-        if hook == "_exponent"
-        else lambda self: [sizes(exponent=exponent + 2)(call) for call in other(self)],
-    )
+    other = own._calls
+    monkeypatch.setattr(own, "_calls", lambda self: [sizes(exponent=exponent + 2)(call) for call in other(self)])
     told = f"exponent of call 0 of flexasr.max_pool must be {exponent}, as its quantisation says, not {exponent + 2}"
     with pytest.raises(CannotOffload, match=re.escape(told)):
         c.implementation()
+
+
+def test_bounds_are_of_the_formats_of_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A class that makes x finer cuts it: that counts, and bounds know; codes of another function are refused."""
+    c, own = vta(), type(vta().implementation())
+    formats = own._format
+    monkeypatch.setattr(
+        own, "_format", lambda self, of: replace(f := formats(self, of), scale=f.scale - 4 * (of in ("x", "y")))
+    )
+    made = c.implementation()
+    assert set(joints_of(made).values()) == {""}
+    executed = made.run(c.operands, DEVICES)
+    bounds, apart = made.bounds(executed), executed.quantised["x"] @ executed.quantised["w"].T - executed.value
+    assert bounds.on_quantised is not None and 1 < np.abs(apart).max() <= bounds.on_quantised
+    assert executed.saturated["x"] > 50
+    monkeypatch.setattr(own, "_format", lambda self, of: replace(formats(self, of), symmetric=False))
+    told = "x of call 0 of vta.dense must be rounded by float_to_int8, of which its format is"
+    with pytest.raises(CannotOffload, match=told):
+        c.implementation()
+
+
+LAYER = normal(1, 4, 32), normal(2, 16, 32), normal(3, 16)
+ROUNDED: dict[str, tuple[Callable[[], Case], str, str]] = {
+    "bytes": (vta, "x", "int8"),
+    "biases": (lambda: case("vta.linear", LAYER, activation="none"), "b", "int32"),
+    "words": (image, "x", "int16"),
+    "AdaptivFloat": (flexasr, "x", "uint8"),
+}
+
+
+@pytest.mark.parametrize("name", ROUNDED)
+def test_numbers_of_a_format_are_those_of_the_codes_that_programs_make(name: str) -> None:
+    build, operand, dtype = ROUNDED[name]
+    made, form = build().implementation(), build().implementation()._format(operand)
+    unit = 2.0 ** (made.exponents_of(0)[f"host_{operand}"] - 127)
+    (extent,) = {made.laid_out(0)[f"host_{operand}"]}
+    shape = made.types[made.operands.index(operand)].shape
+    codes = [0, 0.49, 0.5, 0.51, 1, 1.5, 2.5, 16.5, 17.5, 126.5, 127, 127.49, 127.5, 128.2, 3e4, 32767.6, 8388606.5]
+    values = np.resize([s * unit * n for n in (*codes, 8388607.7, 1e9) for s in (1, -1)], shape).astype(np.float32)
+    own = made._rounded_codes({operand: values.view(np.uint32)[None]}, DEVICES)
+    (words,) = [own[tensor] for tensor in own if tensor.startswith(f"{operand} ")]
+    integers = words.view(dtype).reshape(extent).astype(np.float64)
+    if dtype == "uint8":
+        sign, exponent, mantissa = 1 - 2 * (integers // 128), integers % 128 // 16, integers % 16
+        integers = np.where(integers % 128, sign * (1 + mantissa / 16) * 2**exponent, 0)
+    told = form.rounded(values.astype(np.float64)) / unit
+    matrix = told.reshape(made._matrix(operand))
+    np.testing.assert_array_equal(integers[tuple(map(slice, matrix.shape))], matrix[tuple(map(slice, extent))])

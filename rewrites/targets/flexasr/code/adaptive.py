@@ -5,20 +5,59 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from accel_models.flexasr.floats import EXPONENT_AT_0
+from accel_models.flexasr.floats import EXPONENT_AT_0, float_to_adpfloat
 from accel_models.flexasr.quantise import BIASES, Quantised, largest, quantise, smallest
+from ila_lang import Function
 from rewrites.compiler.codegen.floats import FloatImplementation
-from rewrites.compiler.codegen.formats import power_above, unscale
+from rewrites.compiler.codegen.formats import Format, power_above, unscale
 from rewrites.compiler.codegen.interface import RESULT, Call, Options, Reals
-from rewrites.mappings.conversions import ConversionClaim
+from rewrites.mappings.conversions import EXPONENT, ConversionClaim
 from rewrites.mappings.flexasr.claims import READ, ROUND
 
 _CUT_BITS = 5
 """Half a step of a mantissa of 4 bits is 2^-5 of the binade's least number."""
+
+
+@dataclass(frozen=True)
+class AdaptiveCodes(Format):
+    """AdaptivFloat codes of a bias, of numbers times 2^-scale (:mod:`rewrites.compiler.codegen.formats`)."""
+
+    bias: int
+    scale: int
+
+    @property
+    def function(self) -> Function:
+        """As of :class:`Format`."""
+        return float_to_adpfloat
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """As of :class:`Format`."""
+        return {EXPONENT: EXPONENT_AT_0 + self.bias + self.scale}
+
+    def quantised(self, values: Reals) -> Quantised:
+        """The codes that numbers are rounded to."""
+        return quantise(unscale(values, -self.scale), self.bias)
+
+    def rounded(self, values: Reals) -> Reals:
+        """As of :class:`Format`."""
+        return unscale(self.quantised(values).values, self.scale)
+
+    def beyond(self, values: Reals) -> int:
+        """As of :class:`Format`."""
+        return int(np.count_nonzero(np.abs(values) > math.ldexp(largest(self.bias), self.scale)))
+
+    def change(self, magnitude: float) -> float:
+        """Half a step of the largest number's binade, or of the smallest code, and the distance to the largest."""
+        size = math.ldexp(magnitude, -self.scale)
+        half = math.ldexp(1.0, power_above(size) - 1 - _CUT_BITS) if size else 0.0
+        end = max(size - largest(self.bias), 0.0)
+        return math.ldexp(max(half, smallest(self.bias) / 2) + end, self.scale)
 
 
 class AdaptiveFloats(FloatImplementation):
@@ -31,45 +70,15 @@ class AdaptiveFloats(FloatImplementation):
     }
 
     @abstractmethod
-    def _format(self, name: str) -> tuple[int, int]:
-        """The AdaptivFloat bias of an operand, or of the result ``y``, and its scale.
-
-        Scales are those of :mod:`rewrites.compiler.codegen.formats`.
-        """
-
-    def _exponent(self, name: str) -> int:
-        """What the format is to the host's programs (:mod:`accel_models.flexasr.floats`)."""
-        bias, scale = self._format(name)
-        return EXPONENT_AT_0 + bias + scale
+    def _format(self, name: str) -> AdaptiveCodes:
+        """As of :class:`FloatImplementation`."""
 
     def _quantised_sizes(self, call: Call) -> Mapping[str, int]:
         return {name: self.quantisation[name] for name in call.sizes if name.startswith("bias_")}
 
-    def _format_sizes(self, name: str) -> Mapping[str, int]:
-        return {"exponent": self._exponent(name)}
-
     def _quantised(self, name: str, operand: Reals) -> Quantised:
         """The codes that elements of an operand are rounded to."""
-        bias, scale = self._format(name)
-        return quantise(unscale(operand, -scale), bias)
-
-    def _rounded(self, name: str, operand: Reals) -> Reals:
-        return unscale(self._quantised(name, operand).values, self._format(name)[1])
-
-    def _beyond(self, name: str, operand: Reals) -> int:
-        return count_beyond(operand, *self._format(name))
-
-    def rounding(self, name: str, magnitude: float) -> float:
-        """Half a step of the largest number's binade, or of the smallest code, and the distance to the largest."""
-        bias, scale = self._format(name)
-        size = math.ldexp(magnitude, -scale)
-        half = math.ldexp(1.0, power_above(size) - 1 - _CUT_BITS) if size else 0.0
-        return math.ldexp(max(half, smallest(bias) / 2) + max(size - largest(bias), 0.0), scale)
-
-
-def count_beyond(values: Reals, bias: int, scale: int = 0) -> int:
-    """How many values lie beyond the largest code of a bias, times 2^scale."""
-    return int(np.count_nonzero(np.abs(values) > math.ldexp(largest(bias), scale)))
+        return self._format(name).quantised(operand)
 
 
 def adaptive_bias(magnitude: float, options: Options, margin: float = 1.0) -> int:

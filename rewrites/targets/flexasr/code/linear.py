@@ -27,7 +27,7 @@ from rewrites.mappings.flexasr.claims import LINEAR
 from rewrites.rules.tensor.boxes import DENSE_IN_BOXES, dense_boxes
 from rewrites.rules.tensor.scales import SCALED_DENSE, Scaling
 
-from .adaptive import AdaptiveFloats, adaptive_bias, adaptive_scale, count_beyond
+from .adaptive import AdaptiveCodes, AdaptiveFloats, adaptive_bias, adaptive_scale
 
 OUTPUTS = 64
 """Outputs come in vectors of 16 for each of four processing elements."""
@@ -125,12 +125,10 @@ class Linear(AdaptiveFloats):
             "scale_w": scale_w,
         }
 
-    def _scale(self, name: str) -> int:
+    def _format(self, name: str) -> AdaptiveCodes:
         x, w = self.quantisation["scale_x"], self.quantisation["scale_w"]
-        return {"x": x, "w": w, "b": x + w, "y": x + w}[name]
-
-    def _format(self, name: str) -> tuple[int, int]:
-        return self.quantisation[f"bias_{name}"], self._scale(name)
+        scale = {"x": x, "w": w, "b": x + w, "y": x + w}[name]
+        return AdaptiveCodes(self.quantisation[f"bias_{name}"], scale)
 
     # -- execution ---------------------------------------------------------------------------------
 
@@ -140,30 +138,30 @@ class Linear(AdaptiveFloats):
         Sums beyond 32 are cut, too; that is seen in no result in front of relu, sigmoid and tanh, which are flat there,
         and without activation such a result is beyond its format.
         """
-        return count_beyond(exact, *self._format("y"))
+        return self._format("y").beyond(exact)
 
     def bounds(self, executed: Executed) -> Bounds:
         """The bound of the dense layer, plus what rounding x, w and b may change in front of the activation."""
         activation = str(self.node.attribute("activation"))
         x, w, b = (self._quantised(name, executed.given[name]) for name in self.operands)
-        layer = applied.linear(x, w, b, self.quantisation["bias_y"], activation)
+        layer = applied.linear(x, w, b, self._format("y").bias, activation)
         change = _SLOPES[activation] * linear_change(executed)
-        return bounds_of(layer.whole(), change, self._scale("y"), layer.elements().error)
+        return bounds_of(layer.whole(), change, self._format("y").scale, layer.elements().error)
 
     def bounds_in(self, ranges: Ranges) -> Bounds:
         """The theorem at these ranges, with the weights that are constants."""
         if not {"w", "b"} <= self._bound.keys():
             return Bounds(None, None, "its weights are no constants")
         w, b = self.constant_of("w"), self.constant_of("b")
-        total = self._scale("y")
+        total = self._format("y").scale
         symbols = {
             "I": w.shape[1],
-            "W": math.ldexp(row_sum(w), -self._scale("w")),
-            "w": math.ldexp(greatest(w), -self._scale("w")),
-            "X": math.ldexp(ranges["x"], -self._scale("x")),
+            "W": math.ldexp(row_sum(w), -self._format("w").scale),
+            "w": math.ldexp(greatest(w), -self._format("w").scale),
+            "X": math.ldexp(ranges["x"], -self._format("x").scale),
             "B": math.ldexp(greatest(b), -total),
             "S": math.ldexp(ranges["products"], -total),
             "Y": math.ldexp(ranges["sum"], -total),
-            **{f"b_{name}": self.quantisation[f"bias_{name}"] for name in "wxy"},
+            **{f"b_{name}": self._format(name).bias for name in "wxy"},
         }
         return bounds_of(LAYERS[str(self.node.attribute("activation"))].bound(symbols), math.inf, total)

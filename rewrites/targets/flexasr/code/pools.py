@@ -27,7 +27,7 @@ from rewrites.mappings.claim import MappingClaim
 from rewrites.mappings.conversions import ConversionClaim
 from rewrites.mappings.flexasr import claims
 
-from .adaptive import AdaptiveFloats, adaptive_bias, adaptive_scale
+from .adaptive import AdaptiveCodes, AdaptiveFloats, adaptive_bias, adaptive_scale
 
 
 @dataclass(frozen=True)
@@ -74,11 +74,11 @@ class Pool(AdaptiveFloats):
 
     def _calls(self) -> Sequence[Call]:
         sizes = self.split(self.node, self.types)
-        program, (bias, scale) = POOLS[self.node.operator], self._format("x")
-        check_scale(scale, "x")
-        if bias not in BIASES:
-            raise CannotOffload(f"the AdaptivFloat bias of x must be in {BIASES[0]} .. {BIASES[-1]}, not {bias}")
-        return [Call(program.mapping, sizes | {"exponent": self._exponent("x")})]
+        program, codes = POOLS[self.node.operator], self._format("x")
+        check_scale(codes.scale, "x")
+        if codes.bias not in BIASES:
+            raise CannotOffload(f"the AdaptivFloat bias of x must be in {BIASES[0]} .. {BIASES[-1]}, not {codes.bias}")
+        return [Call(program.mapping, {**sizes, **codes.sizes})]
 
     @staticmethod
     def observe(node: Node, operands: Sequence[Reals], result: Reals) -> Ranges:
@@ -92,13 +92,8 @@ class Pool(AdaptiveFloats):
         scale = adaptive_scale(x, options, options.margin)
         return {"bias": adaptive_bias(x * 2.0**-scale, options, options.margin), "scale": scale}
 
-    def _format(self, name: str) -> tuple[int, int]:
-        return self.quantisation["bias"], self.quantisation["scale"]
-
-    def _quantised_sizes(self, call: Call) -> Mapping[str, int]:
-        """What codes are of the format that bounds are about."""
-        bias, scale = self._format("x")
-        return {"exponent": EXPONENT_AT_0 + bias + scale}
+    def _format(self, name: str) -> AdaptiveCodes:
+        return AdaptiveCodes(self.quantisation["bias"], self.quantisation["scale"])
 
     def cut(self, executed: Executed, exact: Reals) -> int:
         """None: maxima and means of numbers of a format do not leave it."""
@@ -108,10 +103,10 @@ class Pool(AdaptiveFloats):
         """The bound of all poolings, plus the largest change of an element of x: neither kind enlarges it."""
         x, program = self._quantised("x", executed.given["x"]), POOLS[self.node.operator]
         bound = applied.pooled(program.kind, applied.pooling(program.kind, x).ranges(), program.steps)
-        return bounds_of(bound, operand_error(executed, "x"), self.quantisation["scale"])
+        return bounds_of(bound, operand_error(executed, "x"), self._format("x").scale)
 
     def bounds_in(self, ranges: Ranges) -> Bounds:
         """The theorem of all poolings at this range."""
-        (bias, scale), program = self._format("x"), POOLS[self.node.operator]
-        symbols = {"X": math.ldexp(ranges["x"], -scale), "b": bias}
-        return bounds_of(applied.pooled(program.kind, symbols, program.steps), math.inf, scale)
+        codes, program = self._format("x"), POOLS[self.node.operator]
+        symbols = {"X": math.ldexp(ranges["x"], -codes.scale), "b": codes.bias}
+        return bounds_of(applied.pooled(program.kind, symbols, program.steps), math.inf, codes.scale)

@@ -37,7 +37,7 @@ from rewrites.mappings.flexasr.claims import RECURRENT, RECURRENT_FROM
 from rewrites.mappings.flexasr.operations import GATES
 from rewrites.rules.tensor.scales import Scaling
 
-from .adaptive import AdaptiveFloats, adaptive_bias, adaptive_scale, count_beyond
+from .adaptive import AdaptiveCodes, AdaptiveFloats, adaptive_bias, adaptive_scale
 
 FEATURES = 64
 GATED = ("w", "u", "b", "d")
@@ -129,11 +129,11 @@ class Recurrent(AdaptiveFloats):
                 q[weights] += 1
         return q
 
-    def _format(self, name: str) -> tuple[int, int]:
+    def _format(self, name: str) -> AdaptiveCodes:
         q = self.quantisation
         scales = {"x": q["scale_x"], "w": -q["scale_x"]}
         biases = {"d": "bias_c", "c": "bias_h", "y": "bias_h"}
-        return q[biases.get(name, f"bias_{name}")], scales.get(name, 0)
+        return AdaptiveCodes(q[biases.get(name, f"bias_{name}")], scales.get(name, 0))
 
     # -- execution ---------------------------------------------------------------------------------
 
@@ -151,7 +151,7 @@ class Recurrent(AdaptiveFloats):
     def cut(self, executed: Executed, exact: Reals) -> int:
         """Hidden states beyond their format, or with a cell state (of an LSTM) beyond it."""
         states = _exact(_kind(self.node), [executed.quantised[name] for name in self.operands])
-        return count_beyond(np.maximum(*map(np.abs, states)), self.quantisation["bias_h"])
+        return self._format("y").beyond(np.maximum(*map(np.abs, states)))
 
     def bounds(self, executed: Executed) -> Bounds:
         """The largest bound of all timesteps, and what rounding the operands may change."""
@@ -160,7 +160,7 @@ class Recurrent(AdaptiveFloats):
         if codes[5:] and max(greatest(codes[5].values), greatest(executed.given["h"])) > 1:
             return Bounds(None, None, "the first hidden state is beyond 1, which no later one is")
         states, _ = _exact(kind, [q.values for q in codes])
-        bias = self.quantisation["bias_h"]
+        bias = self._format("y").bias
         over_time = applied.recurrent(kind, codes, bias, states)
         each = applied.recurrent_elements(kind, codes, bias).error
         last = over_time[-1]
@@ -186,7 +186,7 @@ class Recurrent(AdaptiveFloats):
             return Bounds(None, None, "its weights are no constants")
         if ranges.get("h", 0.0) > 1:
             return Bounds(None, None, "the first hidden state may be beyond 1, which no later one is")
-        kind, scale = _kind(self.node), self.quantisation["scale_x"]
+        kind, scale = _kind(self.node), self._format("x").scale
         w, u, b, d = (self.constant_of(name) for name in ("w", "u", "b", "d"))
         rows = reached_hidden = row_sum(u)
         if not self.operands[5:]:  # states in front of later steps are what earlier ones gave

@@ -28,7 +28,7 @@ from rewrites.compiler.codegen.parts import require_elements
 from rewrites.mappings.flexasr.claims import LAYER_NORM
 from rewrites.rules.tensor.scales import Scaling, U, V
 
-from .adaptive import AdaptiveFloats, adaptive_bias, count_beyond
+from .adaptive import AdaptiveCodes, AdaptiveFloats, adaptive_bias
 
 
 class LayerNorm(AdaptiveFloats):
@@ -113,27 +113,28 @@ class LayerNorm(AdaptiveFloats):
             "scale_y": scale_y,
         }
 
-    def _format(self, name: str) -> tuple[int, int]:
+    def _format(self, name: str) -> AdaptiveCodes:
         q = self.quantisation
         bias = "bias_x" if name == "y" else f"bias_{name}"
-        return q[bias], q["scale_x" if name == "x" else "scale_y"]
+        return AdaptiveCodes(q[bias], q["scale_x" if name == "x" else "scale_y"])
 
     def cut(self, executed: Executed, exact: Reals) -> int:
         """Results beyond their format."""
-        return count_beyond(exact, self.quantisation["bias_x"], self.quantisation["scale_y"])
+        return self._format("y").beyond(exact)
 
     def bounds(self, executed: Executed) -> Bounds:
         """The bound of layer normalisation, plus what rounding the operands may change (:func:`norm_change`)."""
         epsilon = float(np.float32(self.node.attribute("epsilon")))  # type: ignore[arg-type]  # as in the node's graph
         x, gamma, beta = (self._quantised(name, executed.given[name]) for name in self.operands)
-        inner = epsilon * 4.0 ** -self.quantisation["scale_x"]
+        scale = self._format("x").scale
+        inner = epsilon * 4.0**-scale
         if inner > MOST_EPSILON:
-            reason = f"epsilon is {inner} for x times 2^{-self.quantisation['scale_x']}; beyond 1e-5 nothing is proved"
+            reason = f"epsilon is {inner} for x times 2^{-scale}; beyond 1e-5 nothing is proved"
             return Bounds(None, None, reason)
         if x.values.var(axis=1).min() + inner <= float(LEAST_RADICAND):  # no condition of the theorem can hold
             return Bounds(None, None, "a row's variance is so small that the inverse root may wrap")
         bound = applied.layer_norm(x, gamma, beta, inner).whole()
-        return bounds_of(bound, norm_change(executed, epsilon), self.quantisation["scale_y"])
+        return bounds_of(bound, norm_change(executed, epsilon), self._format("y").scale)
 
 
 def norm_change(executed: Executed, epsilon: float) -> float:
