@@ -60,8 +60,6 @@ def pytest_collection_finish() -> None:
     Modules that tests write, and change within a second, are not taken from bytecode of before.
     """
     gc.freeze()
-    # of leftovers hardly any is cyclic garbage: to look as often as Python does takes a tenth of the time and more
-    gc.set_threshold(50_000, 20, 20)
     gc.enable()
     sys.dont_write_bytecode = True
 
