@@ -56,10 +56,10 @@ class Quantised:
         return dequantise(self.codes, self.bias)
 
 
-def check_bias(bias: int, name: str = "AdaptivFloat bias") -> int:
-    """The bias as an integer; raises ValueError, which calls it ``name``, where it is not in 0..7."""
+def check_bias(bias: int) -> int:
+    """The bias as an integer; raises ValueError where it is not in 0..7."""
     if bias not in BIASES:
-        raise ValueError(f"{name} must be in 0 .. 7, not {bias}")
+        raise ValueError(f"AdaptivFloat bias must be in 0 .. 7, not {bias}")
     return int(bias)
 
 

@@ -197,7 +197,11 @@ def _written(term: Term, most: int) -> Term:
 # -- walking ----------------------------------------------------------------------------------------------
 
 
-def postorder(roots: Iterable[Term], wanted: Callable[[Term], bool] = lambda _: True) -> Iterator[Term]:
+def postorder(
+    roots: Iterable[Term],
+    wanted: Callable[[Term], bool] = lambda _: True,
+    below: Callable[[Term], tuple[Term, ...]] = lambda term: term.args,
+) -> Iterator[Term]:
     """Every subterm once, operands first, bodies of binders included; ``wanted`` says where not to go."""
     seen: set[Term] = set()
     stack = [(root, False) for root in list(roots)[::-1]]
@@ -208,7 +212,7 @@ def postorder(roots: Iterable[Term], wanted: Callable[[Term], bool] = lambda _: 
         elif term not in seen and wanted(term):
             seen.add(term)
             stack.append((term, True))
-            stack.extend((a, False) for a in reversed(term.args) if a not in seen)
+            stack.extend((a, False) for a in reversed(below(term)) if a not in seen)
 
 
 def with_args(term: Term, args: tuple[Term, ...]) -> Term:
@@ -293,16 +297,7 @@ def operands(term: Term) -> tuple[Term, ...]:
 
 def outside_binders(root: Term, wanted: Callable[[Term], bool] = lambda _: True) -> Iterator[Term]:
     """As :func:`postorder`, by :func:`operands`."""
-    seen: set[Term] = set()
-    stack = [(root, False)]
-    while stack:
-        term, ready = stack.pop()
-        if ready:
-            yield term
-        elif term not in seen and wanted(term):
-            seen.add(term)
-            stack.append((term, True))
-            stack.extend((a, False) for a in reversed(operands(term)) if a not in seen)
+    return postorder([root], wanted, operands)
 
 
 Loop: TypeAlias = tuple[object, ...]

@@ -9,24 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ir_semantics.elements.binders import every
-from ir_semantics.elements.operators import at_most, both, choose, either, equal, inside, negation, plus, times
+from ir_semantics.elements.operators import at_most, both, either, equal, negation, plus, times
 from ir_semantics.elements.terms import Term, is_true, number
 from ir_semantics.mlir import ir
 
 from .memory import Buffer, apart, row_major, same_block, same_view
 from .program import DYNAMIC, Call, MeaningOfValue, Operator, Proviso
-from .tensor import Slice, digits, groups_of, inferred_sizes, linear, new_subscripts, product_of
-from .values import Element, Tensor, defined, undefined
-
-
-def sizes_of(call: Call, dynamic: Sequence[MeaningOfValue], place: int = 0) -> tuple[Term, ...]:
-    """The shape of a buffer or tensor that is a result, of which dynamic sizes are operands."""
-    type_ = call.operation.results[place].type
-    assert isinstance(type_, ir.MemRefType | ir.TensorType)
-    sizes = tuple(call.mixed([DYNAMIC if n is None else n for n in type_.shape], dynamic))
-    for size in sizes:
-        call.require(at_most(number(0), size), "a size must not be negative")
-    return sizes
+from .tensor import Slice, digits, extent_at, groups_of, inferred_sizes, linear, new_subscripts, product_of, sizes_of
+from .values import Element, Tensor, undefined
 
 
 def _plain_result(call: Call, *, of_any_layout: bool = False) -> ir.MemRefType:
@@ -45,7 +35,7 @@ def _is_open(type_: ir.MemRefType) -> bool:
 def _alloc(freeable: bool) -> Operator:
     def meaning(call: Call) -> Sequence[MeaningOfValue]:
         type_ = _plain_result(call)
-        shape = sizes_of(call, call.operands)
+        shape = sizes_of(call, type_.shape, call.operands)
         call.scope.memory, buffer = call.scope.memory.allocated(call.format(type_), shape, freeable=freeable)
         return [buffer]
 
@@ -161,7 +151,11 @@ def _alloc_tensor(call: Call) -> Sequence[MeaningOfValue]:
     sizes, copy, _ = call.segments()  # the last is a hint of how many elements there will be
     if copy:
         return copy
-    return [Tensor(call.result_format(), sizes_of(call, sizes), lambda _: undefined(call.result_format()))]
+    return [
+        Tensor(
+            call.result_format(), sizes_of(call, call.result_shape(), sizes), lambda _: undefined(call.result_format())
+        )
+    ]
 
 
 def _cast(call: Call) -> Sequence[MeaningOfValue]:
@@ -180,12 +174,7 @@ def _cast(call: Call) -> Sequence[MeaningOfValue]:
 
 
 def _dim(call: Call) -> Sequence[MeaningOfValue]:
-    shape, place = call.buffer(0).shape, call.size(1)
-    call.require(inside(place, number(len(shape))), "a dimension must be one of the buffer's")
-    size = number(0)
-    for k, n in enumerate(shape):
-        size = choose(equal(place, number(k)), n, size)
-    return [defined(size)]
+    return extent_at(call, call.buffer(0).shape, "buffer")
 
 
 def _subview(call: Call) -> Sequence[MeaningOfValue]:

@@ -48,13 +48,12 @@ def require_inside(call: Call, at: Sequence[Term], shape: Sequence[Term]) -> Non
 
 def _empty(call: Call) -> Sequence[MeaningOfValue]:
     kind = call.result_format()
-    return [Tensor(kind, _sizes(call, call.operands), lambda _: undefined(kind))]
+    return [Tensor(kind, sizes_of(call, call.result_shape(), call.operands), lambda _: undefined(kind))]
 
 
-def _sizes(call: Call, dynamic: Sequence[MeaningOfValue]) -> Subscripts:
+def sizes_of(call: Call, shape: ir.Shape, dynamic: Sequence[MeaningOfValue]) -> Subscripts:
     """The shape of a result whose dynamic sizes are operands, which must not be negative."""
-    stated = [DYNAMIC if n is None else n for n in call.result_shape()]
-    sizes = tuple(call.mixed(stated, dynamic))
+    sizes = tuple(call.mixed([DYNAMIC if n is None else n for n in shape], dynamic))
     for size in sizes:
         call.require(at_most(number(0), size), "a size must not be negative")
     return sizes
@@ -62,7 +61,7 @@ def _sizes(call: Call, dynamic: Sequence[MeaningOfValue]) -> Subscripts:
 
 def _splat(call: Call) -> Sequence[MeaningOfValue]:
     value = call.element(0)
-    return [Tensor(value.kind, _sizes(call, call.operands[1:]), lambda _: value)]
+    return [Tensor(value.kind, sizes_of(call, call.result_shape(), call.operands[1:]), lambda _: value)]
 
 
 def _extract(call: Call) -> Sequence[MeaningOfValue]:
@@ -130,7 +129,7 @@ def digits(place: Term, sizes: Sequence[Term]) -> Subscripts:
 
 
 def _generate(call: Call) -> Sequence[MeaningOfValue]:
-    kind, shape = call.result_format(), _sizes(call, call.operands)
+    kind, shape = call.result_format(), sizes_of(call, call.result_shape(), call.operands)
 
     def element(at: Subscripts) -> Element:
         return call.run_body([defined(i) for i in at], call.inner())[0]
@@ -146,16 +145,21 @@ def require_of_body(call: Call, shape: Sequence[Term]) -> None:
     call.require_every(inner, at, shape)
 
 
-def _dim(call: Call) -> Sequence[MeaningOfValue]:
-    shape, place = call.tensor(0).shape, call.size(1)
+def extent_at(call: Call, shape: Sequence[Term], what: str) -> Sequence[MeaningOfValue]:
+    """The extent of a buffer or tensor along the dimension that the second operand says."""
+    place = call.size(1)
     known = integer_value(place)
     if known is not None and 0 <= known < len(shape):
         return [defined(shape[known])]
-    call.require(inside(place, number(len(shape))), "a dimension must be one of the tensor's")
+    call.require(inside(place, number(len(shape))), f"a dimension must be one of the {what}'s")
     size = number(0)
     for k, n in enumerate(shape):
         size = choose(equal(place, number(k)), n, size)
     return [defined(size)]
+
+
+def _dim(call: Call) -> Sequence[MeaningOfValue]:
+    return extent_at(call, call.tensor(0).shape, "tensor")
 
 
 def _rank(call: Call) -> Sequence[MeaningOfValue]:

@@ -404,19 +404,6 @@ class Implementation(ABC):
         tensors = program.padded(self._tensors(call, codes), samples=True)
         return program.run_samples(devices.of(call.mapping.mapping.device.ila), tensors)
 
-    def _placed(self, outputs: Sequence[Tensors], tensor: str, values: Callable[[NDArray[Any]], Reals]) -> Reals:
-        """The parts of the result that calls wrote to a host tensor, each where it belongs, without padding.
-
-        ``values`` are the numbers that its elements stand for.  Samples are the first axis.
-        """
-        result = np.zeros((len(outputs[0][tensor]), *self.node.type.shape))
-        for call, tensors in zip(self.calls, outputs, strict=True):
-            part = call.parts["y"]
-            inside = result[(slice(None), *(slice(*axis) for axis in part))]
-            whole = values(tensors[tensor]).reshape(-1, *(end - first for first, end in part))
-            inside[...] = whole[tuple(map(slice, inside.shape))]
-        return result
-
     @staticmethod
     @abstractmethod
     def split(node: Node, types: Sequence[TensorType]) -> Any:

@@ -91,9 +91,9 @@ class Program:
         self._issue(f"load {memory.name}", Opcode.LOAD, memory=memory, sram_base=sram, dram_base=dram,
                     x_size=columns, **{"y_size": 1} | fields)  # fmt: skip
 
-    def store(self, *, sram: Word = 0, dram: Word, columns: Word, **fields: Word) -> None:
+    def store(self, *, dram: Word, columns: Word, **fields: Word) -> None:
         """STORE, likewise."""
-        self._issue("store OUT", Opcode.STORE, memory=MemoryId.OUT, sram_base=sram, dram_base=dram,
+        self._issue("store OUT", Opcode.STORE, memory=MemoryId.OUT, sram_base=0, dram_base=dram,
                     x_size=columns, **{"y_size": 1} | fields)  # fmt: skip
 
     def alu(self, operation: AluOp, imm: Word | None, cells: Word, *, uop: int = 0, **fields: Word) -> None:

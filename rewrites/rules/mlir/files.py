@@ -19,13 +19,13 @@ from .builder import NOWHERE
 from .reading import rules_of
 
 
-def rule_set_of(path: Path, mlir_opt: str | None = None) -> RuleSet:
+def rule_set_of(path: Path) -> RuleSet:
     """The rules of a file, which compilers apply where they hold a certificate; raises ExtensionError.
 
     A rule on real numbers that may hold in one direction only comes with its converse, which is a claim of its own.
     """
     try:
-        rules = rules_of(load(path, mlir_opt).module, path.stem)
+        rules = rules_of(load(path).module, path.stem)
     except NotCovered as error:
         raise ExtensionError(f"{path}:{error.position}: {error.operator}: {error.why}") from error
     except MlirError as error:
