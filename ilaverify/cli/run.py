@@ -39,6 +39,9 @@ RESULT_SCHEMA = "ilaverify-run-3"
 
 UNCHECKED = "as the directory says, not checked here"
 
+IF_CHECKED = "proved, if ilaverify check accepts the model"
+"""Of bounds: that calls are what is proved of them, check looks at."""
+
 _PROGRESS_SECONDS = 30.0
 """Without a terminal, how often a line says how far a run is."""
 
@@ -252,7 +255,7 @@ def _lines(summary: _Summary) -> Iterator[str]:
             yield (
                 f"{some}{within} of {operators} {'is' if within == 1 else 'are'} within "
                 f"{'its bound' if within == 1 else 'their bounds'}, computed here; that bounds "
-                "are proved rests on the certificates above"
+                "are proved rests on the certificates above, and on calls that ilaverify check looks at"
                 + (f"; those of {declared} are declared, not proved" if declared else "")
                 + (f"; for {others} there is none on these operands" if others else "")
             )
@@ -304,13 +307,13 @@ def network_lines(result: Comparison) -> Iterator[str]:
         error = next((output.error for output in result.network if output.output == always.output), None)
         if always.bound is None:
             yield f"{always.output}, for all inputs in the calibrated ranges: none; {always.reason}"
-        elif of_samples:
-            yield f"{always.output}, for all inputs in the calibrated ranges: {of_samples} left them"
         else:
             nothing = "" if always.bound < scale else f", which says nothing: values are up to {scale:.3g}"
-            factor = f", {always.bound / error:.3g} times the error" if error else ""
-            yield f"{always.output}, for all inputs in the calibrated ranges: bound {always.bound:.3g}{factor}{nothing}"
-            yield f"  declared: {', '.join(always.declared)}" if always.declared else "  proved"
+            factor = f", {always.bound / error:.3g} times the error" if error and not of_samples else ""
+            left = f"; {of_samples} left them" if of_samples else ""
+            told = f"bound {always.bound:.3g}{factor}{nothing}{left}"
+            yield f"{always.output}, for all inputs in the calibrated ranges: {told}"
+            yield f"  declared: {', '.join(always.declared)}" if always.declared else f"  {IF_CHECKED}"
 
 
 def lines_of(nodes: Sequence[NodeComparison], samples: int = 1) -> list[str]:
@@ -341,7 +344,8 @@ def lines_of(nodes: Sequence[NodeComparison], samples: int = 1) -> list[str]:
                 f"{'':>7}{cut.count} of {of} numbers of {cut.operand} were cut to the range of their format{when}"
             )
         if any(cut.operand == RESULT for cut in n.cuts) and n.own_bound is not None:
-            lines.append(f"{'':>7}the bound includes what that changes in the result")
+            why = "" if n.theorem else "; it is declared, as the theorem is about results that are not cut, or less far"
+            lines.append(f"{'':>7}the bound includes what that changes in the result{why}")
         if any(cut.operand != RESULT for cut in n.cuts):
             bound = "no bound" if n.given_bound is None else f"the bound {n.given_bound:.3g}, {DECLARED}"
             lines.append(f"{'':>7}on the operands as they were given, the error is {n.given:.3g}, and there is {bound}")

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from ir_semantics.graph.ir import Graph
 from rewrites.claims.names import slug
-from rewrites.compiler.codegen import Bounds, Executed, Implementation, declared, operator_of, without_lemma
+from rewrites.compiler.codegen import Bounds, Executed, Implementation, declared, joints_of, operator_of, without_lemma
 from rewrites.compiler.composition.of_ranges import InRanges, in_ranges, ranges_of
 from rewrites.compiler.composition.replay import Replay
-from rewrites.compiler.composition.steps import PROOFS, Places, Rejected, Step
+from rewrites.compiler.composition.steps import PROOFS, Places, Rejected, Step, laws_of, proofs_of
 
 
 def bounds_of_run(implementation: Implementation, executed: Executed, certified: Collection[str] | None) -> Bounds:
@@ -50,12 +50,23 @@ def _missing(implementation: Implementation, certified: Collection[str] | None) 
     return missing and f"it would rest on {missing}, which holds no certificate"
 
 
-def network_claims(implementations: Iterable[Implementation | type[Implementation]]) -> list[str]:
-    """The claims that bounds rest on beside those of operators: lemmas of conversions, and laws of networks."""
+def _refused(implementation: Implementation) -> str:
+    """Why a call is none of its joint; empty where all are."""
+    return next((f"{name}: {why}" for name, why in joints_of(implementation).items() if why), "")
+
+
+def network_claims(
+    implementations: Iterable[Implementation | type[Implementation]], graph: Graph | None = None
+) -> list[str]:
+    """The claims that bounds rest on beside those of operators: lemmas of conversions, and laws of networks.
+
+    With a ``graph`` they are those of this network.
+    """
     operators = list(implementations)
     lemmas = [name for of in operators for name in _lemma_names(of)]
     own = [of.laws for of in operators]
-    laws = [f"error-{slug(law)}" for laws in (*PROOFS.values(), *own) for law in laws]
+    composed = [*PROOFS.values()] if graph is None else [laws_of(graph)]
+    laws = [f"error-{slug(law)}" for laws in (*composed, *own) for law in laws]
     return list(dict.fromkeys([*lemmas, *laws])) if lemmas else []
 
 
@@ -64,15 +75,18 @@ def bounds_in_ranges(
     implementations: Mapping[int, Implementation],
     calibration: Mapping[int, Mapping[str, float]] | None,
     certified: Collection[str] | None,
+    *,
+    look: bool = True,
 ) -> list[InRanges]:
-    """The bounds for all inputs in the ranges; none without ranges.
+    """The bounds for all inputs in the ranges; none without ranges, or where a call is refused.
 
-    The steps by which they follow are replayed.  What these rest on beside proofs is declared.
+    The steps by which they follow are replayed.  What these rest on beside proofs is declared.  Whether calls are what
+    is proved of them is not looked at without ``look``: then bounds hold if ``ilaverify check`` accepts them.
     """
     if calibration is None:
         return []
     for number, implementation in implementations.items():
-        missing = _missing(implementation, certified)
+        missing = _missing(implementation, certified) or (_refused(implementation) if look else "")
         if missing:
             return [InRanges(name, None, f"node {number}: {missing}") for name in graph.outputs]
     steps: list[Step] = []
@@ -88,7 +102,7 @@ def bounds_in_ranges(
         rests = [f"how errors compose ({error})"]
     else:
         rests = [*_unproved(implementations, own, certified), *_float32_functions(graph, implementations, steps)]
-        rests += _laws_missing(steps, implementations, certified)
+        rests += _laws_missing(graph, steps, implementations, certified)
     return [replace(bound, declared=tuple(dict.fromkeys(rests))) for bound in bounds]
 
 
@@ -121,11 +135,24 @@ def _float32_functions(
 
 
 def _laws_missing(
-    steps: Sequence[Step], implementations: Mapping[int, Implementation], certified: Collection[str] | None
+    graph: Graph,
+    steps: Sequence[Step],
+    implementations: Mapping[int, Implementation],
+    certified: Collection[str] | None,
 ) -> Iterator[str]:
     """The laws that steps and accelerators' own bounds rest on, and that hold no certificate."""
-    used = (*(PROOFS[step.law] for step in steps), *(of.laws for of in implementations.values()))
+    places = Places(graph, implementations)
+    used = [proofs_of(step.law, _operators_at(places, step)) for step in steps]
+    used += [of.laws for of in implementations.values()]
     names = dict.fromkeys(f"error-{slug(law)}" for laws in used for law in laws)
     for name in names:
         if certified is not None and name not in certified:
             yield f"{name}, which holds no certificate"
+
+
+def _operators_at(places: Places, step: Step) -> list[str]:
+    """The operator that a step is about, if its law depends on it."""
+    if step.law != "slope":
+        return []
+    within, at = places.graph_of(step.place)
+    return [within.nodes[at].operator]

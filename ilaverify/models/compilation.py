@@ -6,7 +6,7 @@ put in order, and every claim that the result rests on is collected with its cer
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from math import isfinite
@@ -235,7 +235,9 @@ def _claims(name: str, gate: Gate) -> tuple[str, ...]:
     return claims_of(subject.rule) if isinstance(subject, TensorSubject) else (name,)
 
 
-def _certificates(offloaded: Offloaded, implementations: Iterable[Implementation], gate: Gate) -> dict[str, Certified]:
+def _certificates(
+    offloaded: Offloaded, implementations: Collection[Implementation], gate: Gate
+) -> dict[str, Certified]:
     """Every claim that the chain, a program or its bound rests on, with its certificate and the number of uses."""
     uses: dict[str, int] = {}
     for rule in offloaded.rules:
@@ -253,7 +255,7 @@ def _certificates(offloaded: Offloaded, implementations: Iterable[Implementation
             rules = [slug(rule.name) for rule in (*call.rules, *implementation.scaled_by)]
             for name in (call.mapping.name, *rules, *bounds):
                 uses[name] = uses.get(name, 0) + 1
-    for name in network_claims(implementations):
+    for name in network_claims(implementations, offloaded.graph):
         if name in gate.admitted:
             uses[name] = uses.get(name, 0) + 1
     certificates = {}

@@ -20,7 +20,8 @@ _MODELS = (
 _NUMBERS = (
     "Quantisation is chosen from ranges that calibration saw. Numbers beyond them are cut to the end of their format.",
     "Bounds of operators are about one operator on its own operands. Under a bound of an output for all inputs in "
-    "ranges, run says whether it is proved, or what is declared; nothing is said about accuracy.",
+    "ranges, run says whether it is proved if check accepts the model, or what is declared; nothing is said about "
+    "accuracy.",
     "Nothing is claimed about time on hardware, interrupts, or commands of other masters in between.",
 )
 _HOST = "What the host does for a node's programs (to round and pad operands, to cut them, to put results together)"
@@ -39,13 +40,10 @@ def caveats(compiled: Compiled) -> tuple[str, ...]:
 
 
 def _host_share(compiled: Compiled) -> Iterator[str]:
-    """Which nodes' host code is not proved, or that it is, but for zeros in gates; nothing where no node has any."""
+    """Which nodes' host code is not proved, or that it is; nothing where no node has any."""
     own = [str(n) for n, implementation in compiled.implementations.items() if not _is_host_proved(implementation)]
     if len(own) < len(compiled.implementations):
-        yield (
-            f"{_HOST} is proved programs{', for other nodes than the next line names' if own else ''}; where they put "
-            "zeros into the weights of recurrent layers is tested."
-        )
+        yield (f"{_HOST} is proved programs{', for other nodes than the next line names' if own else ''}.")
     if own:
         nodes = f"node{'' if len(own) == 1 else 's'} {', '.join(own)}"
         yield f"{_HOST} is code of the target's author for {nodes}: nothing is proved of it."
@@ -104,10 +102,11 @@ def summary_text(compiled: Compiled) -> str:
 {_joined(host)}
 ## Proofs that it rests on
 
-Each of these claims holds a certificate; without any one of them the compiled model would be another one. \
-`ilaverify check` checks this again; why operators stay on the host, counts of uses, settings and calibration \
-are what the compiler said. A use is a step of the chain of rules, or a program. What the letters of a bound mean is \
-printed by `ilaverify rule NAME`; in `error-...`, a and b are numbers of magnitudes up to m and n, a' and b' differ \
+Each of these claims holds a certificate; without any one of them the compiled model would be another one, \
+or, without an `error-...`, bounds in ranges would be declared. `ilaverify check` checks this again; why operators \
+stay on the host, counts of uses, settings and calibration are what the compiler said. A use is a step of the chain of \
+rules, or a program. What the letters of a bound mean is printed by `ilaverify rule NAME`; in `error-...`, a and b are \
+numbers of magnitudes up to m and n, a' and b' differ \
 from them by up to e and f, and s is a sum of k terms.
 
 | claim | uses | certificate | what it says | sizes |

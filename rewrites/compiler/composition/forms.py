@@ -23,6 +23,7 @@ import numpy as np
 
 from .balance import UNIT
 from .differences import Reals
+from .steps import NEGLIGIBLE
 
 UPWARD = 1 + 2.0**-18
 """Above float64's roundings of a sum of up to 2^34 numbers >= 0."""
@@ -31,8 +32,6 @@ MOST_ELEMENTS = 1024
 TINY = 2.0**-900
 """Above what all that is below float64's normal numbers adds up to in a value of up to 2^60 elements."""
 _SQUARINGS = 3
-_NEGLIGIBLE = 2.0**-7
-"""A part that is at most so long, compared with the longest one, is no longer told apart behind a function."""
 _SMALL_PART = 2.0**-6
 """What is left to a bound of the length that costs little, of all that is added up."""
 
@@ -148,7 +147,7 @@ def divided(form: Form, shape: tuple[int, ...]) -> Divided:
     """A vector without its small parts."""
     each = {atom: _part(atom, matrix) for atom, matrix in form.items()}
     lengths = {atom: length_of(most) for atom, most in each.items()}
-    limit = max(lengths.values(), default=0.0) * _NEGLIGIBLE
+    limit = max(lengths.values(), default=0.0) * NEGLIGIBLE
     small = {atom for atom, length in lengths.items() if length <= limit}
     total = sum((each[atom] for atom in form if atom in small), np.zeros(math.prod(shape))) * UPWARD
     large = {atom: matrix for atom, matrix in form.items() if atom not in small}

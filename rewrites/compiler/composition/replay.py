@@ -27,7 +27,7 @@ from ir_semantics.graph import Graph, Node, TensorType
 from ir_semantics.graph.build import run_node
 from ir_semantics.graph.types import Array
 
-from .steps import EXTREMA, LAW_OF, Device, Place, Places, Rejected, Step, roundings_of, terms_of
+from .steps import EXTREMA, LAW_OF, NEGLIGIBLE, Device, Place, Places, Rejected, Step, roundings_of, terms_of
 from .upward import LOST, UNIT, Reals, length_of, row_lengths, spectral_norm, up
 
 _FLOAT32, _LEAST32 = 2.0**-23, 2.0**-149
@@ -40,7 +40,7 @@ MOST_ELEMENTS = 1024
 _MOST_ENTRIES = 1 << 24
 """Entries of the matrix of an operator that is applied to a form, and of those of a form."""
 _SMALL = 2.0**-12
-"""A part that is so much shorter than the longest one is not told apart behind a function, for the sake of time."""
+"""The length of a part that is so much shorter than the others is bounded in the way that costs little."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -400,7 +400,7 @@ class Replay:
         lengths = {a: length_of(most) for a, most in parts.items()}
         elements = self._elements(of, parts).reshape(-1)
         length = min(length_of(elements), self._length_of(of.form, parts, lengths))
-        limit = max(lengths.values(), default=0.0) * _SMALL
+        limit = max(lengths.values(), default=0.0) * NEGLIGIBLE
         small = [a for a, part in lengths.items() if part <= limit]
         left = up(sum((parts[a] for a in small), np.zeros(elements.size)), len(small))
         atom = self._atom(up((elements + left) * half, 2), up((length + length_of(left)) * half, 2))

@@ -6,7 +6,7 @@ The laws are claims (:mod:`rewrites.bounds.lemmas.network_rules` and ``real_rule
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -42,14 +42,17 @@ class Step:
 _MOVES = frozenset(
     {"broadcast", "reshape", "transpose", "slice", "concat", "pad", "reverse", "gather", "gather_elements", "patches"}
 )
+NEGLIGIBLE = 2.0**-7
+"""A part that is at most so long, compared with the longest one, is no longer told apart behind a function."""
 EXTREMA = frozenset({"reduce_max", "reduce_min", "max_pool"})
+_SLOPES = {"relu": "slope of relu", "sigmoid": "slope of the logistic function", "tanh": "slope of tanh"}
 _LAWS: Mapping[str, frozenset[str]] = {
     "move": _MOVES,
     "sum": frozenset({"add", "sub"}),
     "row": frozenset({"reduce_sum", "mean", "cumsum", "avg_pool"}),
     "factor": frozenset({"mul", "matmul", "conv"}),
     "choice": frozenset({"neg", "abs", "maximum", "minimum", "clamp"}) | EXTREMA,
-    "slope": frozenset({"relu", "sigmoid", "tanh"}),
+    "slope": frozenset(_SLOPES),
 }
 LAW_OF: Mapping[str, str] = {operator: law for law, operators in _LAWS.items() for operator in operators}
 """The law of each operator."""
@@ -69,13 +72,40 @@ PROOFS: Mapping[str, tuple[str, ...]] = {
     "factor": ("sum", "factor that is known", "magnitude of a product", "one more of a row", *_ROUNDED),
     "choice": ("negation", "magnitude", "larger", "smaller", "clamp"),
     "slope": (
-        *("slope of relu", "slope of the logistic function", "slope of tanh", "half of a slope", "range"),
+        *(*_SLOPES.values(), "half of a slope", "range"),
         *_FORMS,
     ),
     "form": _FORMS,
     "output": _FORMS,
 }
-"""The names of the laws that a step rests on: of :mod:`~rewrites.bounds.lemmas.network_rules` and ``real_rules``."""
+"""The names of the laws that a step rests on: of :mod:`~rewrites.bounds.lemmas.network_rules` and ``real_rules``.
+
+Of slopes it is the operator's own (:func:`proofs_of`).
+"""
+
+
+def proofs_of(law: str, operators: Collection[str]) -> tuple[str, ...]:
+    """The names of the laws that steps of a law about these operators rest on."""
+    others = {name for operator, name in _SLOPES.items() if operator not in operators}
+    return tuple(name for name in PROOFS[law] if name not in others)
+
+
+def laws_of(graph: Graph) -> tuple[str, ...]:
+    """The names of the laws that steps about a network may rest on."""
+    operators = _operators_of(graph)
+    steps = ("operand", "own", "form", "output", *(LAW_OF[name] for name in LAW_OF if name in operators))
+    return tuple(dict.fromkeys(name for law in steps for name in proofs_of(law, operators)))
+
+
+def _operators_of(graph: Graph) -> set[str]:
+    """Those of nodes, and of what composite ones stand for."""
+    found = set[str]()
+    for node in graph.nodes:
+        found.add(node.operator)
+        if node.operator not in ("input", "constant") and lookup(node.operator).expand is not None:
+            types = tuple(graph.nodes[i].type for i in node.operands)
+            found |= _operators_of(expansion(node.operator, types, node.attributes))
+    return found
 
 
 def terms_of(node: Node, types: Sequence[TensorType]) -> int:

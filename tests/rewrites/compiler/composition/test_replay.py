@@ -14,12 +14,14 @@ import pytest
 from ilaverify.models.bounds import bounds_in_ranges, network_claims
 from ir_semantics.graph import Builder, Graph, TensorType
 from rewrites.compiler.codegen import Implementation, calibrate, constants_of, implement, operator_of, quantisation_of
+from rewrites.compiler.codegen.interface import RESULT
 from rewrites.compiler.composition import replay as replaying
 from rewrites.compiler.composition.of_ranges import in_ranges, ranges_of
 from rewrites.compiler.composition.replay import Replay
 from rewrites.compiler.composition.steps import Rejected, Step
 from rewrites.compiler.composition.upward import spectral_norm
 from rewrites.targets.flexasr.operators import LINEAR
+from rewrites.targets.hlscnn.code import Convolution
 from rewrites.targets.hlscnn.operators import CONV2D
 
 SHAPE = (1, 2, 4, 4)
@@ -185,7 +187,11 @@ def test_a_bound_is_proved_where_all_that_it_rests_on_is() -> None:
     assert bound.bound is not None and bound.declared == ()
     certified = all_claims(implementations)
     assert bounds_in_ranges(graph, implementations, calibration, certified) == [bound]
-    for name in ("error-spectral-norm", "error-one-more-rounding"):
+    slopes = {name for name in certified if name.startswith("error-slope-of-")}
+    rests = {*network_claims(implementations.values(), graph)}
+    assert len(slopes) == 3 and rests & slopes == {"error-slope-of-relu"}
+    assert bounds_in_ranges(graph, implementations, calibration, certified - (slopes - rests)) == [bound]
+    for name in ("error-spectral-norm", "error-one-more-rounding", "error-slope-of-relu"):
         (without,) = bounds_in_ranges(graph, implementations, calibration, certified - {name})
         assert without.declared == (f"{name}, which holds no certificate",)
     told = "which numbers the host makes codes of, and reads, around programs of"
@@ -197,6 +203,19 @@ def test_a_bound_is_proved_where_all_that_it_rests_on_is() -> None:
     assert mixed.declared == (f"{told} {LINEAR.name}",)
     (mixed,) = bounds_in_ranges(*made(True), {*without_lemma, "lemma-float32-to-adaptivfloat"})
     assert mixed.bound is not None and mixed.declared == ()
+
+
+def test_nothing_is_proved_of_calls_that_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Results are read as twice what they are, so that scales do not cancel out."""
+    own, formats = Convolution, Convolution._format
+    monkeypatch.setattr(
+        own, "_format", lambda self, of: replace(f := formats(self, of), scale=f.scale + (of == RESULT))
+    )
+    graph, implementations, calibration = implemented(network(False))
+    (bound,) = bounds_in_ranges(graph, implementations, calibration, None)
+    assert bound.bound is None and "hlscnn.conv2d must be scaled so: " in bound.reason
+    (bound,) = bounds_in_ranges(graph, implementations, calibration, None, look=False)
+    assert bound.bound is not None  # which run tells: proved, if check accepts the calls
 
 
 @pytest.mark.parametrize("composite", [False, True])
