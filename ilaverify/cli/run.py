@@ -344,7 +344,7 @@ def lines_of(nodes: Sequence[NodeComparison], samples: int = 1) -> list[str]:
                 f"{'':>7}{cut.count} of {of} numbers of {cut.operand} were cut to the range of their format{when}"
             )
         if any(cut.operand == RESULT for cut in n.cuts) and n.own_bound is not None:
-            why = "" if n.theorem else "; it is declared, as the theorem is about results that are not cut, or less far"
+            why = "" if n.theorem else "; no theorem counts for it (VTA's is not about results that are cut to -128)"
             lines.append(f"{'':>7}the bound includes what that changes in the result{why}")
         if any(cut.operand != RESULT for cut in n.cuts):
             bound = "no bound" if n.given_bound is None else f"the bound {n.given_bound:.3g}, {DECLARED}"
