@@ -73,7 +73,7 @@ def replay(rule: TensorRule, sizes: Mapping[str, int], inputs: Mapping[str, NDAr
     ValueError on what are no inputs of the rule at these sizes: arrays of fractions (and infinities, NaN and -0.0, as
     far as the rule is about them), and of truth values for masks.
     """
-    if not _admitted(rule, sizes):
+    if not admitted(rule, sizes):
         return None
     arrays = {name: np.asarray(a, dtype=object) for name, a in inputs.items()}
     _require_inputs(rule, sizes, arrays)
@@ -123,7 +123,8 @@ def _binary32(array: NDArray[np.object_]) -> NDArray[np.object_]:
     return rounded
 
 
-def _admitted(rule: TensorRule, sizes: Mapping[str, int]) -> bool:
+def admitted(rule: TensorRule, sizes: Mapping[str, int]) -> bool:
+    """Whether the premise holds at sizes; not where it divides by zero."""
     try:
         return holds(rule.premise, sizes)
     except ZeroDivisionError:
@@ -132,7 +133,7 @@ def _admitted(rule: TensorRule, sizes: Mapping[str, int]) -> bool:
 
 def _require_inputs(rule: TensorRule, sizes: Mapping[str, int], arrays: Arrays) -> None:
     """Raises ValueError unless these are the rule's inputs at these sizes; over the reals, they are finite."""
-    shapes, masks = _shapes(rule, sizes), dict(rule.masks)
+    shapes, masks = shapes_at(rule, sizes), dict(rule.masks)
     bits, infinite = rule.equality is Equality.BIT_EXACT, rule.equality is not Equality.OVER_REALS
 
     def admitted(value: float) -> bool:
@@ -171,7 +172,7 @@ def _examples(rule: TensorRule, draw: random.Random) -> Iterator[tuple[dict[str,
     others = [p for n in (3, 4, 9) for p in sizes_drawn(rule.sizes, rule.premise, OTHERS // 2, n, draw)]
     draw.shuffle(others)
     for point in smallest + others:
-        shapes = _shapes(rule, point)
+        shapes = shapes_at(rule, point)
         if all(int(np.prod(s, dtype=int)) <= MOST_ELEMENTS for s in shapes.values()):
             points.append((point, shapes))
     for kind in range(6):
@@ -191,9 +192,9 @@ def _smaller(
         for name in sizes:
             point = {**sizes, name: sizes[name] - 1}
             for kind in range(4):
-                if point[name] < 0 or time.perf_counter() > end or not _admitted(rule, point):
+                if point[name] < 0 or time.perf_counter() > end or not admitted(rule, point):
                     break
-                shapes = _shapes(rule, point)
+                shapes = shapes_at(rule, point)
                 arrays = {n: _array(rule, n, s, (1, 2, 3, 9)[kind], kind, draw) for n, s in shapes.items()}
                 if replay(rule, point, arrays) is not None:
                     sizes, inputs, changed = point, arrays, True
@@ -201,7 +202,8 @@ def _smaller(
     return sizes, inputs
 
 
-def _shapes(rule: TensorRule, sizes: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
+def shapes_at(rule: TensorRule, sizes: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
+    """The shapes of the inputs and masks by name."""
     shapes = {name: shape_at(tensor, sizes) for name, tensor in rule.inputs.items()}
     return shapes | {name: tuple(d.value(sizes) for d in s) for name, s in rule.masks}
 

@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_semantics.tensors.conditions import holds, indices_of
+from ir_semantics.tensors.conditions import indices_of
 from ir_semantics.tensors.elements import indices_of_element
 from ir_semantics.tensors.evaluate import shape_at
 from ir_semantics.tensors.index import Index
@@ -22,7 +22,7 @@ from ir_semantics.tensors.terms import operands_of
 from smt_encodings.claims import Equality, Runs
 from smt_encodings.runs import Points, corners
 
-from .refute import replay
+from .refute import admitted, replay, shapes_at
 from .rule import TensorRule
 from .sizes import sizes_within
 
@@ -70,7 +70,7 @@ def survey(rule: TensorRule, seed: int = 0) -> Runs:
 def _sizes(rule: TensorRule, draw: random.Random) -> Iterator[dict[str, int]]:
     """The smallest sizes, each size alone at corners, all a little larger, and corners at random."""
     along = {name: corners(_literals(rule), LARGEST) for name in rule.sizes}
-    points = Points(along, lambda point: _admitted(rule, point), near=4)
+    points = Points(along, lambda point: admitted(rule, point), near=4)
     least = next(filter(None, (sizes_within(rule.sizes, rule.premise, 1, n) for n in (5, 9, 16))), [])
     if not least:
         return
@@ -91,13 +91,6 @@ def _sizes(rule: TensorRule, draw: random.Random) -> Iterator[dict[str, int]]:
             yield largest
     yield together
     yield from points.drawn(visited, most, draw) if rule.sizes else ()
-
-
-def _admitted(rule: TensorRule, point: Mapping[str, int]) -> bool:
-    try:
-        return holds(rule.premise, point)
-    except ZeroDivisionError:
-        return False
 
 
 def _literals(rule: TensorRule) -> set[int]:
@@ -131,11 +124,6 @@ def _cost(rule: TensorRule, point: Mapping[str, int]) -> float:
     return total
 
 
-def _shapes(rule: TensorRule, point: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
-    shapes = {name: shape_at(tensor, point) for name, tensor in rule.inputs.items()}
-    return shapes | {name: tuple(d.value(point) for d in shape) for name, shape in rule.masks}
-
-
 def _filled(shape: tuple[int, ...], number: Callable[[], Number]) -> NDArray[np.object_]:
     array = np.empty(shape, dtype=object)
     for place in itertools.product(*map(range, shape)):
@@ -152,7 +140,7 @@ def _bits(rule: TensorRule, point: Mapping[str, int], draw: random.Random) -> di
             return draw.random() < 0.5
         return Fraction(draw.randint(1, 9)) if name in rule.positive else draw.choice(BITS)
 
-    return {name: _filled(shape, partial(number, name)) for name, shape in _shapes(rule, point).items()}
+    return {name: _filled(shape, partial(number, name)) for name, shape in shapes_at(rule, point).items()}
 
 
 def _data(
@@ -160,7 +148,7 @@ def _data(
 ) -> Iterator[dict[str, NDArray[np.object_]]]:
     """``count`` sets of data, each of one of these kinds: random, a mixture of extremes, and the same extreme
     everywhere."""
-    shapes = _shapes(rule, point)
+    shapes = shapes_at(rule, point)
     masks = {name for name, _ in rule.masks}
     extremes = FINITE if any("exp(" in str(e) for e in rule.elements) else (*FINITE, *LARGE)
     extremes += () if rule.equality is Equality.OVER_REALS else INFINITE
