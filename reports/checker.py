@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
+from smt_encodings.answers import question_of
 from smt_encodings.claims import Answer
 from smt_encodings.renaming import numbered
 from smt_encodings.solvers import cvc5 as solver_cvc5
@@ -76,7 +77,7 @@ def replay(
         if obligation["smtlib"].count("(check-sat)") != 1:
             wrong.append(f"{where}: the script must ask exactly one question")
             continue
-        question = numbered(_question(obligation["smtlib"]))
+        question = numbered(question_of(obligation["smtlib"]))
         key = f"{solver} {hashlib.sha256(question.encode('utf-8', 'surrogatepass')).hexdigest()}"
         status = known.get(key)
         if status is None:
@@ -100,19 +101,3 @@ def replay(
         if status != obligation["expected"]:
             wrong.append(f"{where}: expected {obligation['expected']}, {version} says {status}")
     return Replay(version, len(certificate["obligations"]), asked, seconds, tuple(wrong), tuple(undecided))
-
-
-def _question(smtlib: str) -> str:
-    """The script without the comments at its head, which name the obligation; all other bytes count.
-
-    Where nothing was begun yet, a line that begins with a semicolon is a comment.  Readers differ in what ends a line,
-    so nothing is left out of a script with control characters.
-    """
-    if not smtlib.replace("\n", "").isprintable():
-        return smtlib
-    at = 0
-    while smtlib.startswith(";", at):
-        at = smtlib.find("\n", at) + 1
-        if not at:
-            return smtlib
-    return smtlib[at:]

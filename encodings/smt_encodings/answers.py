@@ -57,9 +57,33 @@ def believe(answers: Iterable[Any]) -> None:
         _keep((solvers[name], digest), (asked, Answer(**answer), limit))
 
 
+def question_of(smtlib: str) -> str:
+    """The script without the comments at its head, which name the obligation; all other bytes count.
+
+    Where nothing was begun yet, a line that begins with a semicolon is a comment.  Readers differ in what ends a line,
+    so nothing is left out of a script with control characters.
+    """
+    if not smtlib.replace("\n", "").isprintable():
+        return smtlib
+    at = 0
+    while smtlib.startswith(";", at):
+        at = smtlib.find("\n", at) + 1
+        if not at:
+            return smtlib
+    return smtlib[at:]
+
+
 def lines_of(smtlib: str) -> list[str]:
-    """Lines without comments.  Only a line feed ends a comment for a solver, so only a line feed ends one here."""
-    return [line for line in smtlib.split("\n") if line and not line.startswith(";")]
+    """Lines without comments; all of the script is one where a quoted name or text may go on in the next line."""
+    lines = question_of(smtlib).split("\n")
+    if any(_leaves_open(line) for line in lines):
+        return [smtlib]
+    return [line for line in lines if line and not line.startswith(";")]
+
+
+def _leaves_open(line: str) -> bool:
+    names, texts = line.count("|"), line.count('"')
+    return bool(names % 2 or texts % 2 or (names and texts))
 
 
 def _solvers() -> dict[str, Check]:

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from itertools import dropwhile
+from itertools import accumulate, dropwhile
 
 from .environment import is_solvers_own
 
 _TOKEN = re.compile(r"[^\s()]+")
 _DECLARATION = re.compile(r"\(declare-fun ([^\s()]+) (\([^;]*\) [^;]*)\)")
 _ASSERTION = "(assert "
+_PARENTHESIS = re.compile(r"[()]")
 _INDEXED = re.compile(r"\(_ ([^\s()]+)")
-_NAME = re.compile(r"[A-Za-z]")
+_NAME = re.compile(r"(?=.*[A-Za-z])[A-Za-z~!@$%^&*_+=<>.?/-][0-9A-Za-z~!@$%^&*_+=<>.?/-]*")
+"""A simple symbol of SMT-LIB 2.6, section 3.1, with a letter."""
 _OURS = re.compile(r"v[0-9]+")
 _SORTS = frozenset(("Array", "BitVec", "Bool", "Float16", "Float32", "Float64", "FloatingPoint", "Int", "Real"))
 
@@ -25,9 +27,9 @@ _SORTS = frozenset(("Array", "BitVec", "Bool", "Float16", "Float32", "Float64", 
 def numbered(smtlib: str) -> str:
     """The script with its symbols called ``v0``, ``v1``, ... as they first occur in assertions, and no comments before.
 
-    It is left as it is where it has anything but a line of ``set-logic``, and ones of ``declare-fun`` and ``assert``,
-    before ``check-sat``; where names or texts are quoted; and where a name is declared twice, has the form of the new
-    ones, or is that of a sort or an operator as well.
+    It is left as it is where it has anything but a line of ``set-logic``, and whole commands ``declare-fun`` and
+    ``assert``, each on a line of its own, before ``check-sat``; where names or texts are quoted; and where a name is
+    declared twice, has the form of the new ones, or is that of a sort or an operator as well.
     """
     logic, *lines = [*dropwhile(lambda line: line.startswith(";"), smtlib.split("\n")), ""]
     if not smtlib.replace("\n", "").isprintable() or any(c in smtlib for c in '|"'):
@@ -38,6 +40,8 @@ def numbered(smtlib: str) -> str:
     assertions: list[str] = []
     for line in lines[:-3]:
         declaration = _DECLARATION.fullmatch(line)
+        if not _is_one_command(line):
+            return smtlib
         if declaration is not None and declaration[1] not in sorts:
             sorts[declaration[1]] = declaration[2]
         elif line.startswith(_ASSERTION) and ";" not in line:
@@ -46,7 +50,7 @@ def numbered(smtlib: str) -> str:
             return smtlib
     body = "\n".join(assertions)
     otherwise_used = _SORTS.union(_INDEXED.findall(body))
-    if any(is_solvers_own(s) or not _NAME.search(s) for s in sorts):
+    if any(is_solvers_own(s) or not _NAME.fullmatch(s) for s in sorts):
         return smtlib
     if not otherwise_used.isdisjoint(sorts) or any(map(_OURS.fullmatch, _TOKEN.findall(body))):
         return smtlib
@@ -60,3 +64,9 @@ def numbered(smtlib: str) -> str:
         names.setdefault(symbol, f"v{len(names)}")
     declared = [f"(declare-fun {new} {sorts[old]})" for old, new in names.items()]
     return "\n".join([logic, *declared, *asserted, "(check-sat)"]) + "\n"
+
+
+def _is_one_command(line: str) -> bool:
+    """Whether the first parenthesis of a line is closed by its last character."""
+    depths = list(accumulate(1 if p == "(" else -1 for p in _PARENTHESIS.findall(line)))
+    return line.endswith(")") and depths[-1] == 0 and 0 not in depths[:-1]

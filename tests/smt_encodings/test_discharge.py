@@ -102,6 +102,22 @@ def test_any_other_line_is_refused(change: str, exact: bool) -> None:
     assert not required(exact).met_by(changed)
 
 
+@pytest.mark.parametrize("mark", ["|p{}|", '"p{}"', '|"| "p{}"'])
+def test_a_line_in_a_quoted_name_or_text_is_no_comment(mark: str) -> None:
+    one, other = (f"(set-logic ALL)\n(assert (f {mark.format(f'{chr(10)};{n}{chr(10)}')}))\n" for n in (1, 2))
+    for exact in (False, True):
+        assert not Requirement("group", "name", "unsat", one, exact).met_by(other)
+    asked = []
+
+    def check(smtlib: str, timeout: float, patience: float) -> Answer:
+        asked.append(smtlib)
+        return Answer("unsat", 0.0, "nobody")
+
+    for text_ in (one, other, one):
+        answers.ask(check, text_, 5)
+    assert asked == [one, other]
+
+
 @pytest.mark.parametrize(
     "change", ["", "\n", ";", "(check-sat)\n", "(assert false)\n(check-sat)\n", text(*LINES[:-1])[:-20]]
 )

@@ -51,6 +51,10 @@ def test_scripts_that_differ_in_more_are_two(other: str) -> None:
         script("(< a b) ; (< b a)"),
         script("(< a b)") + "(get-model)\n",
         "(push 1)\n" + script("(< a b)"),
+        script("(< a b)) (assert (< b a)"),
+        script("(< a b)", declare="a:Int b:Int").replace("a () Int)", "a () Int) (assert (< b 3))"),
+        script("(and (< a b)").replace("(check-sat)", "(assert true))\n(check-sat)"),
+        script("(! (< a b) :named c)", declare="a:Int b:Int n:Bool").replace("fun n", "fun :named"),
         "",
     ],
 )

@@ -235,11 +235,11 @@ def _not_whole(implementation: Implementation) -> str:
     times = np.zeros(shape, np.int32)
     for call in calls:
         part = call.parts.get(RESULT, tuple((0, extent) for extent in shape))
-        if len(part) != len(shape) or any(first < 0 for first, _ in part):
+        if len(part) != len(shape) or not all(0 <= first <= end for first, end in part):
             return f"a call of {implementation.node.operator} must compute a part of {RESULT} {shape}, not {part}"
         times[tuple(slice(*axis) for axis in part)] += 1
-    if (wrong := np.argwhere(times != 1)).size:
-        at = tuple(map(int, wrong[0]))
+    if (times != 1).any():
+        at = tuple(map(int, np.argwhere(times != 1)[0]))
         return (
             f"calls of {implementation.node.operator} must compute every element of {RESULT} once, not {at} "
             f"{times[at]} times"

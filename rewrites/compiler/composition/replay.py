@@ -118,6 +118,8 @@ class Replay:
     # -- what a step is about ------------------------------------------------------------------------------------
 
     def _found(self, number: int, step: Step, of: list[_Judgement]) -> _Judgement:
+        if not step.place:
+            raise Rejected(f"step {number}, {step.law}, must be about a place")
         places = [j.place for j in of]
 
         def require(holds: bool, what: str) -> None:

@@ -93,6 +93,12 @@ def test_what_is_written_is_accepted() -> None:
     assert replay().take(written()) == {"y": written()[-1].most}
 
 
+@pytest.mark.parametrize("law", sorted({step.law for step in written()} | {"nothing"}))
+def test_a_step_about_no_place_is_refused(law: str) -> None:
+    with pytest.raises(Rejected, match=f"step 0, {law}, must be about a place"):
+        replay().take([Step(law, (), (), 0.0)])
+
+
 def test_copies_of_few_elements_have_a_form_however_many_they_are() -> None:
     """Of 1,024 elements padding makes more."""
     few, zeros = np.ones(replaying.MOST_ELEMENTS), np.zeros(replaying.MOST_ELEMENTS + 2)
