@@ -104,6 +104,7 @@ def cell(pair: str, column: str, way: int, limit: float) -> dict[str, Any]:
     """One cell, in this process, which is ended when a measurement takes more processor time than the limit."""
     build = PAIRS[pair][RIGHT]
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # so cvc5 works in this process, whose time is limited and measured
 
     def limited() -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time() + limit + 1), resource.RLIM_INFINITY))
@@ -176,6 +177,9 @@ def measure(argv: Sequence[str], limit: float) -> dict[str, Any]:
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             output, errors = process.communicate(timeout=WALL * limit)
+        except KeyboardInterrupt:
+            process.kill()
+            raise
         except subprocess.TimeoutExpired as error:
             process.kill()
             process.communicate()

@@ -41,8 +41,10 @@ class WrongStep:
     classified: str
     limits: str
     reading: Reading = field(default_factory=Reading)
-    drawn: str = "`ilaverify campaign mlir_passes` draws programs, {} on them, compares each "
-    "function with what it was, and shrinks"
+    drawn: str = (
+        "`ilaverify campaign mlir_passes` draws programs, {} on them, compares each function with what it was, and "
+        "shrinks"
+    )
     """How it was found; the braces stand for which passes were run."""
 
 
