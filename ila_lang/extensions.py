@@ -55,12 +55,19 @@ def built(what: str, build: Callable[..., R], *arguments: object, passed: tuple[
         place = fault(error, package)
         trace = error.__traceback__
         if place is None and trace is not None and trace.tb_next is None and package not in _OURS:
-            code = getattr(build, "__code__", None)  # it takes other arguments
-            place = f"{code.co_filename}:{code.co_firstlineno}" if isinstance(code, CodeType) else package
+            place = place_of(build)  # it takes other arguments
         if place is None:
             raise
         words = str(error) if _by_us(error) else f"{type(error).__name__}: {error}"
         raise ExtensionError(f"{what} cannot be built: {words} ({place}); correct it there") from error
+
+
+def place_of(function: Callable[..., object]) -> str:
+    """File and line where a function is defined, or the package of what is none of Python's."""
+    code = getattr(function, "__code__", None)
+    if isinstance(code, CodeType):
+        return f"{code.co_filename}:{code.co_firstlineno}"
+    return str(getattr(function, "__module__", "")).partition(".")[0]
 
 
 _OURS = frozenset({"ila_lang", *NAMES})

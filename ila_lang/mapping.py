@@ -16,7 +16,7 @@ from typing import Any
 
 from .conditions import condition_text, size_text
 from .errors import InputError
-from .extensions import ExtensionError
+from .extensions import ExtensionError, fault, place_of
 from .interpreter.compile import compile_terms
 from .language.expr import Expr, Function, private_var, variables_of
 from .language.fragment import Fragment
@@ -202,6 +202,12 @@ class TensorMapping:
                 )
         for name in sorted(self.shape_parameters - self.parameters.keys()):
             raise ValueError(f"shape_parameters of {self.name} must be among its parameters; {name} is not")
+        for shape in self.sample_shapes:
+            if len(shape) != len(self.shape_names) or not all(isinstance(extent, Integral) for extent in shape):
+                raise ValueError(
+                    f"sample_shapes of {self.name} must have an integer for each of {', '.join(self.shape_names)}; "
+                    f"not {shape!r:.60}; the names of extents are given by shape_names"
+                )
         if len(set(self.shape_names)) < len(self.shape_names):
             raise ValueError(f"shape_names of {self.name} must differ; not {', '.join(self.shape_names)}")
 
@@ -390,15 +396,21 @@ class TensorMapping:
             required = "x".join(name.upper() for name in self.shape_names)
             shown = "x".join(map(str, shape))
             raise SizeError(f"Shape of mapping {self.name} must be {required}, not {shown}; give one number for each")
-        where = f"sizes_of of mapping {self.name} must give its sizes for {self.shape_text(shape)}, or raise SizeError"
+        where = (
+            f"sizes_of of mapping {self.name} must give {', '.join(self.parameters)} for {self.shape_text(shape)}, or "
+            "raise SizeError"
+        )
         try:
             sizes = self.sizes_of(*shape)
         except SizeError:
             raise
         except Exception as error:
-            raise ExtensionError(f"{where}; it raises {type(error).__name__}: {error}") from error
-        if not isinstance(sizes, Mapping):
-            raise ExtensionError(f"{where}; it gives {sizes!r:.60}")
+            place = fault(error) or place_of(self.sizes_of)
+            raise ExtensionError(
+                f"{where}; it raises {type(error).__name__}: {error} ({place}); correct it there"
+            ) from error
+        if not isinstance(sizes, Mapping) or not set(self.parameters) <= set(sizes):
+            raise ExtensionError(f"{where}; it gives {sizes!r:.60} ({place_of(self.sizes_of)}); correct it there")
         self._require(sizes, f"for {self.shape_text(shape)}, sizes_of gives")
         return sizes
 

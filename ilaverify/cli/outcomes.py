@@ -48,12 +48,12 @@ def chosen_entries(
 
 
 def exit_code_of(outcomes: Sequence[ProofOutcome]) -> int:
-    """64 a claim that its author's code does not build, 0 all as expected, 1 one refuted that should hold, else 2."""
-    if any(o.refused for o in outcomes):
-        return EXIT_BAD_USAGE
+    """1 one refuted that should hold, 64 a claim that its author's code does not build, 0 all as expected, else 2."""
     wrong = [o for o in outcomes if not o.as_expected]
     if any(o.status == "REFUTED" and o.expected != "REFUTED" for o in wrong):
         return EXIT_REFUTED
+    if any(o.refused for o in outcomes):
+        return EXIT_BAD_USAGE
     return EXIT_UNPROVED if wrong or not outcomes else EXIT_PROVED
 
 

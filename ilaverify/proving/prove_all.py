@@ -170,20 +170,27 @@ def prove_named(name: str, timeout: float) -> str:
     return prove_entry(name, find_entry(name), timeout)
 
 
+def _refused(outcome: ProofOutcome) -> str:
+    broken = replace(outcome, refused=True)
+    return json.dumps({"outcome": broken.to_json(), "key": "", "questions": "", "files": [], "answers": []})
+
+
 def prove_entry(name: str, entry: Entry, timeout: float, *, tell: bool = False) -> str:
     """Proves one claim: JSON with the ``outcome``, and what :class:`_KeptAs` has; solvers' answers only to ``tell``."""
     try:
         subject = entry.build()
     except ExtensionError as error:
         broken = ProofOutcome(name, Status.ERROR.value, entry.expected.value, entry.summary, str(error))
-        outcome = replace(broken, kind=entry.kind, refused=True)
-        return json.dumps({"outcome": outcome.to_json(), "key": "", "questions": "", "files": [], "answers": []})
+        return _refused(replace(broken, kind=entry.kind))
     outcome = base_outcome(name, entry, subject)
     begun(outcome.to_text())
     prover = prover_identity(subject)
     key = key_of(subject, prover)
     asking = Discharger(timeout=min(QUESTION_SECONDS, timeout), asking=lambda o: note(f"{o.group}: {o.name}"))
-    verdict = subject.prove(asking)
+    try:
+        verdict = subject.prove(asking)
+    except ExtensionError as error:
+        return _refused(replace(outcome, status=Status.ERROR.value, reason=str(error)))
     outcome = replace(
         outcome,
         status=verdict.status.value,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from random import Random
 
 from ila_lang.extensions import ExtensionError, built, require_builder
 from ila_lang.mapping import SizeError, TensorMapping
@@ -30,7 +32,10 @@ class MappingClaim:
         require_builder(f"build of mapping {self.name}", self.build)
 
     def instantiate(self) -> TensorMapping:
-        """A new instance of the mapping; raises ExtensionError where it cannot be built, or has another name."""
+        """A new instance of the mapping.
+
+        Raises ExtensionError where it cannot be built, has another name, or has no sizes for its own sample shapes.
+        """
         mapping = built(f"mapping {self.name}", self.build)
         if not isinstance(mapping, TensorMapping):
             raise ExtensionError(
@@ -40,6 +45,8 @@ class MappingClaim:
             raise ExtensionError(
                 f"mapping {self.name} must be built with this name, not {mapping.name}; give it one name"
             )
+        with suppress(SizeError):  # whether a shape lies in the domain is a question of the claim
+            mapping.sample_sizes(Random(0))
         return mapping
 
     @cached_property

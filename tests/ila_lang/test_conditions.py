@@ -102,8 +102,6 @@ def test_a_condition_of_the_domain_is_boolean() -> None:
 @pytest.mark.parametrize(
     "sizes, message",
     [
-        ({}, "Sizes of mapping toy must be n, m; for input 1x1, sizes_of gives none"),
-        ({"n": 1}, "Sizes of mapping toy must be n, m; for input 1x1, sizes_of gives n"),
         (
             {"n": 5000, "m": 1},
             "Sizes of mapping toy must satisfy: 1 <= n <= 255; for input 1x1, sizes_of gives n = 5000, m = 1",
@@ -131,12 +129,28 @@ def test_sizes_of_must_give_sizes_of_the_domain(sizes: dict[str, int], message: 
         (lambda r: {"n": r}, "it raises TypeError: <lambda>() takes 1 positional argument but 2 were given"),
         (lambda r, c: None, "it gives None"),
         (lambda r, c: [r, c], "it gives [1, 1]"),
+        (lambda r, c: {}, "it gives {}"),
+        (lambda r, c: {"n": r}, "it gives {'n': 1}"),
     ],
 )
 def test_sizes_of_gives_sizes_or_raises_size_error(given: Any, said: str) -> None:
     with pytest.raises(ValueError) as wrong:
         replace(mapping(), sizes_of=given).sizes_for((1, 1))
-    assert str(wrong.value) == f"sizes_of of mapping toy must give its sizes for input 1x1, or raise SizeError; {said}"
+    place = f"{__file__}:{given.__code__.co_firstlineno}"
+    told = (
+        f"sizes_of of mapping toy must give n, m for input 1x1, or raise SizeError; {said} ({place}); correct it there"
+    )
+    assert str(wrong.value) == told
+
+
+@pytest.mark.parametrize("shapes", [((1, 2, 3),), ((1, 2), (2,)), ((1, 2.0),)])
+def test_sample_shapes_have_each_extent(shapes: Any) -> None:
+    with pytest.raises(ValueError) as wrong:
+        replace(mapping(), sample_shapes=shapes)
+    assert str(wrong.value) == (
+        f"sample_shapes of toy must have an integer for each of rows, columns; not {shapes[-1]}; the names of extents "
+        "are given by shape_names"
+    )
 
 
 def test_sizes_are_integers() -> None:

@@ -333,6 +333,11 @@ def proved(**changes: Any) -> ProofOutcome:
     return replace(ProofOutcome("toy", "PROVED", document="certificate"), **changes)
 
 
+def test_a_claim_that_cannot_be_built_hides_no_refutation() -> None:
+    broken, false = proved(status="ERROR", document="", refused=True), proved(status="REFUTED", counterexample="c")
+    assert [exit_code_of(these) for these in ([proved(), broken], [broken, false])] == [64, 1]
+
+
 @pytest.mark.parametrize(
     ("outcome", "fine", "code"),
     [

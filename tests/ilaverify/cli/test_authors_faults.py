@@ -131,6 +131,20 @@ def test_every_verb_says_so(write: Callable[[str], Path], capsys: pytest.Capture
         assert (code, f"{what} {message}\n" in said.out + said.err) == (64, True), said
 
 
+@pytest.mark.parametrize("verb", ["mapping relu", "prove relu --no-store"])
+def test_a_slip_in_sizes_of(verb: str, write: Callable[[str], Path], capsys: pytest.CaptureFixture[str]) -> None:
+    relu = (Path(__file__).parents[3] / "examples" / "relu.py").read_text()
+    path = write("pass")
+    path.write_text(relu.replace('{"n": columns}', '{"m": columns}'))
+    line = relu[: relu.index("sizes_of=")].count("\n") + 1
+    assert main([*verb.split(), "--module", "slips"]) == 64
+    said = capsys.readouterr()
+    assert (
+        "sizes_of of mapping relu must give n for input 1x1, or raise SizeError; it gives {'m': 1} "
+        f"({path}:{line}); correct it there\n" in said.out + said.err
+    )
+
+
 @pytest.mark.parametrize("error", [AttributeError, AssertionError, RuntimeError])
 def test_a_fault_of_ours_behind_an_author_is_ours(
     error: type[Exception], write: Callable[[str], Path], capsys: pytest.CaptureFixture[str],
