@@ -225,10 +225,14 @@ class Expr:
 
     def __getitem__(self, index: slice | int) -> Expr:
         """``x[hi:lo]`` selects bits *hi* down to *lo*, both included; ``x[i]`` selects one bit."""
+        if isinstance(self.sort, MemSort):
+            raise TypeError(f"A word of memory {self!r:.60} must be read as x.load(address), not x[address]")
         if isinstance(index, slice):
             if index.step is not None or not isinstance(index.start, int) or not isinstance(index.stop, int):
                 raise TypeError(f"Bits must be selected as x[hi:lo] with two integers, not {index!r}")
             return _algebra.extract(self, index.start, index.stop)
+        if not isinstance(index, int):
+            raise TypeError(f"A bit must be selected as x[i] with an integer, not {index!r:.60}; (x >> i)[0] has any")
         return _algebra.extract(self, index, index)
 
     def zext(self, width: int) -> Expr:
@@ -476,7 +480,12 @@ def bv_const(value: int, width: int) -> Expr:
             raise TypeError(f"Constant of {width} bits must be an integer, not {value!r}")
         value = int(value)
     if not 0 <= value < 1 << width:
-        raise ValueError(f"Constant must fit in {width} bits unsigned, not {value}")
+        signed = (
+            f"; its bits as a signed number are {value} & {(1 << width) - 1:#x}"
+            if -(1 << width) <= 2 * value < 0
+            else ""
+        )
+        raise ValueError(f"Constant must fit in {width} bits unsigned, not {value}{signed}")
     return Expr._make("const", (), (value,), bv(width))
 
 

@@ -275,7 +275,18 @@ def three(a: Expr) -> Any:
         (TypeError, "Constant of 8 bits must be an integer, not 1.5", lambda: const(1.5, 8)),  # type: ignore[arg-type]
         (TypeError, "Constant of 8 bits must be an integer, not '3'", lambda: const("3", 8)),  # type: ignore[arg-type]
         (TypeError, "Constant of 1 bits must be an integer, not True", lambda: const(True, 1)),
-        (ValueError, "Constant must fit in 4 bits unsigned, not -1", lambda: const(-1, 4)),
+        (
+            ValueError,
+            "Constant must fit in 4 bits unsigned, not -8; its bits as a signed number are -8 & 0xf",
+            lambda: const(-8, 4),
+        ),
+        (ValueError, "Constant must fit in 4 bits unsigned, not -9", lambda: const(-9, 4)),
+        (TypeError, "A word of memory m must be read as x.load(address), not x[address]", lambda: M[0]),
+        (
+            TypeError,
+            "A bit must be selected as x[i] with an integer, not a; (x >> i)[0] has any",
+            lambda: B9[A8],  # type: ignore[index]
+        ),
         (ValueError, "Bits [8:0] must satisfy 0 <= lo <= hi < 8, the width of a", lambda: A8[8:0]),
         (ValueError, "Bits [2:3] must satisfy 0 <= lo <= hi < 8, the width of a", lambda: A8[2:3]),
         (ValueError, "Extension of b must reach at least 9 bits, not 8", lambda: B9.zext(8)),
