@@ -240,7 +240,8 @@ def _second_opinion(runs: Survey) -> None:
         return
     _, sizes = runs.telling
     verdict = prove.prove(runs.mapping, sizes, discharger=Discharger(timeout=QUESTION), search_seconds=SHRINKING)
-    runs.notes.append(f"bmc at {_text(sizes)}: {verdict.status.value}")
+    said = "not decided within its limits" if verdict.status is Status.UNKNOWN else verdict.status.value
+    runs.notes.append(f"bmc at {_text(sizes)}: {said}")
     counterexample = verdict.details.get("counterexample")
     if verdict.status is Status.REFUTED and isinstance(counterexample, Counterexample):
         runner = Runner(runs.mapping)
