@@ -12,6 +12,7 @@ from ila_lang.conditions import size_text
 from ila_lang.mapping import TensorMapping
 from smt_encodings.claims import Obligation
 from smt_encodings.discharge import decide
+from smt_encodings.expressions.bits import BitEncoding
 from smt_encodings.expressions.integers import IntegerEncoding, NotLinearizable
 
 from .operators import Operator
@@ -23,9 +24,10 @@ def sizes_in_model(proof: Proof, failed: Obligation) -> dict[str, int] | None:
     model = next((a.model for a in failed.answers if a.status == "sat" and a.model), None)
     if model is None or failed.group == "lemmas":  # lemmas are not of sizes
         return None
-    sizes = proof.mapping.sample_sizes(Random(0))[0]
+    sizes, bits = proof.mapping.sample_sizes(Random(0))[0], BitEncoding(proof.mapping.abstract)
     for name, variable in proof.mapping.parameters.items():
-        sizes[name] = model.get(proof.base.symbol(variable).symbol_name(), sizes[name])
+        for symbol in (proof.base.symbol(variable), bits.term(variable)):  # of indices, and among data
+            sizes[name] = model.get(symbol.symbol_name(), sizes[name])
     return sizes if proof.mapping.holds(sizes) else None
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from bmc.counterexample import replays
 from bmc.search import search
+from chc.mapping.diagnosis import sizes_in_model
 from chc.mapping.prove import prove
 from ila_lang import Expr, Function, Kernel, bv, const, ite, primitive, true, var
 from ila_lang.mapping import Lemma
@@ -17,7 +20,11 @@ from ilaverify.refutations import write_refutation
 from rewrites.claims import verify as module
 from rewrites.claims.subjects.mapping import MappingSubject
 from rewrites.claims.verify import counterexample_of, verify
-from smt_encodings.claims import Status
+from smt_encodings.claims import Answer, Obligation, Status
+from smt_encodings.discharge import decide
+from smt_encodings.environment import fresh_symbols
+from smt_encodings.expressions.bits import BitEncoding
+from smt_encodings.expressions.integers import IntegerEncoding
 from smt_encodings.solvers import z3 as solver_z3
 from tests.chc.mapping.toy import M, N, mapping
 
@@ -169,3 +176,16 @@ def test_sizes_of_a_solvers_model_that_show_no_difference_are_told_as_such() -> 
     assert verdict.reason.endswith(
         f": sat, at n = {suspect['n']}, m = {suspect['m']}; no run at these sizes shows a difference"
     )
+
+
+def test_sizes_in_a_model_are_those_of_indices_or_those_among_data() -> None:
+    """Both are symbols of one size, with names of their own."""
+    with fresh_symbols():
+        base, claim = IntegerEncoding(decide, "size"), mapping()
+        names = [base.symbol(N).symbol_name(), BitEncoding(frozenset()).term(N).symbol_name()]
+        assert len(set(names)) == 2
+        for name in names:
+            failed = Obligation("n", "values", "", "unsat", "", (Answer("sat", 0.0, "z3", "", {name: 3}),))
+            proof: Any = SimpleNamespace(mapping=claim, base=base)
+            found = sizes_in_model(proof, failed)
+            assert found is not None and found["n"] == 3
