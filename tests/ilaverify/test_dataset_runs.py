@@ -412,12 +412,16 @@ def test_operators_beyond_three_are_counted(more: int, told: str) -> None:
     assert list(network_lines(result))[2].endswith(f"1 node 1 (op), {told}")
 
 
-def test_a_cut_result_is_no_success_and_told() -> None:
-    cut = replace(node(0.9, 1.0, 0), cuts=(Cut(RESULT, 3, 10, False),))
+@pytest.mark.parametrize(
+    ("theorem", "why"),
+    [("bound-op", ""), ("", "; no theorem counts for it (VTA's is not about results that are cut to -128)")],
+)
+def test_a_cut_result_is_no_success_and_told(theorem: str, why: str) -> None:
+    cut = replace(node(0.9, 1.0, 0), cuts=(Cut(RESULT, 3, 10, False),), theorem=theorem)
     assert cut.inside and cut.cut and cut.as_json()["saturated"] == {RESULT: 3}
     assert lines_of([cut])[2:4] == [
         "       3 of 10 numbers of its result were cut to the range of their format",
-        "       the bound includes what that changes in the result",
+        f"       the bound includes what that changes in the result{why}",
     ]
 
 
