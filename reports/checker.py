@@ -16,9 +16,8 @@ from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
-from smt_encodings.answers import question_of
 from smt_encodings.claims import Answer
-from smt_encodings.renaming import numbered
+from smt_encodings.renaming import numbered, question_of
 from smt_encodings.solvers import cvc5 as solver_cvc5
 from smt_encodings.solvers import z3 as solver_z3
 

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from .claims import Answer
-from .renaming import numbered
+from .renaming import numbered, question_of
 from .solvers import cvc5 as solver_cvc5
 from .solvers import z3 as solver_z3
 
@@ -55,22 +55,6 @@ def believe(answers: Iterable[Any]) -> None:
     solvers = _solvers()
     for name, digest, asked, answer, limit in answers:
         _keep((solvers[name], digest), (asked, Answer(**answer), limit))
-
-
-def question_of(smtlib: str) -> str:
-    """The script without the comments at its head, which name the obligation; all other bytes count.
-
-    Where nothing was begun yet, a line that begins with a semicolon is a comment.  Readers differ in what ends a line,
-    so nothing is left out of a script with control characters.
-    """
-    if not smtlib.replace("\n", "").isprintable():
-        return smtlib
-    at = 0
-    while smtlib.startswith(";", at):
-        at = smtlib.find("\n", at) + 1
-        if not at:
-            return smtlib
-    return smtlib[at:]
 
 
 def lines_of(smtlib: str) -> list[str]:

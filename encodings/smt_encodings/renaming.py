@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from itertools import accumulate, dropwhile
+from itertools import accumulate
 
 from .environment import is_solvers_own
 
@@ -23,6 +23,22 @@ _OURS = re.compile(r"v[0-9]+")
 _SORTS = frozenset(("Array", "BitVec", "Bool", "Float16", "Float32", "Float64", "FloatingPoint", "Int", "Real"))
 
 
+def question_of(smtlib: str) -> str:
+    """The script without the comments at its head, which name the obligation; all other bytes count.
+
+    Where nothing was begun yet, a line that begins with a semicolon is a comment.  Readers differ in what ends a line,
+    so nothing is left out of a script with control characters.
+    """
+    if not smtlib.replace("\n", "").isprintable():
+        return smtlib
+    at = 0
+    while smtlib.startswith(";", at):
+        at = smtlib.find("\n", at) + 1
+        if not at:
+            return smtlib
+    return smtlib[at:]
+
+
 @lru_cache(maxsize=100)
 def numbered(smtlib: str) -> str:
     """The script with its symbols called ``v0``, ``v1``, ... as they first occur in assertions, and no comments before.
@@ -31,7 +47,7 @@ def numbered(smtlib: str) -> str:
     ``assert``, each on a line of its own, before ``check-sat``; where names or texts are quoted; and where a name is
     declared twice, has the form of the new ones, or is that of a sort or an operator as well.
     """
-    logic, *lines = [*dropwhile(lambda line: line.startswith(";"), smtlib.split("\n")), ""]
+    logic, *lines = [*question_of(smtlib).split("\n"), ""]
     if not smtlib.replace("\n", "").isprintable() or any(c in smtlib for c in '|"'):
         return smtlib
     if not logic.startswith("(set-logic ") or lines[-3:] != ["(check-sat)", "", ""]:

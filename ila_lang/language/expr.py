@@ -480,11 +480,8 @@ def bv_const(value: int, width: int) -> Expr:
             raise TypeError(f"Constant of {width} bits must be an integer, not {value!r}")
         value = int(value)
     if not 0 <= value < 1 << width:
-        signed = (
-            f"; its bits as a signed number are {value} & {(1 << width) - 1:#x}"
-            if -(1 << width) <= 2 * value < 0
-            else ""
-        )
+        fits = -(1 << width) <= 2 * value < 0
+        signed = f"; its bits as a signed number are {value} & {(1 << width) - 1:#x}" if fits else ""
         raise ValueError(f"Constant must fit in {width} bits unsigned, not {value}{signed}")
     return Expr._make("const", (), (value,), bv(width))
 

@@ -10,7 +10,7 @@ from rewrites.claims.names import slug
 from rewrites.compiler.codegen import Bounds, Executed, Implementation, declared, joints_of, operator_of, without_lemma
 from rewrites.compiler.composition.of_ranges import InRanges, in_ranges, ranges_of
 from rewrites.compiler.composition.replay import Replay
-from rewrites.compiler.composition.steps import PROOFS, Places, Rejected, Step, laws_of, proofs_of
+from rewrites.compiler.composition.steps import PROOFS, Place, Places, Rejected, Step, laws_of, proofs_of
 
 
 def bounds_of_run(implementation: Implementation, executed: Executed, certified: Collection[str] | None) -> Bounds:
@@ -129,9 +129,9 @@ def _float32_functions(
     """Functions that the host computes in float32, also in composite operators: no claim says how far they are off."""
     places = Places(graph, implementations)
     for place in (step.place for step in steps if step.law == "slope" and step.place[0] not in implementations):
-        within, at = places.graph_of(place)
-        if within.nodes[at].operator in ("sigmoid", "tanh"):
-            yield f"float32 of {within.nodes[at].operator} on the host"
+        operator = _operator_at(places, place)
+        if operator in ("sigmoid", "tanh"):
+            yield f"float32 of {operator} on the host"
 
 
 def _laws_missing(
@@ -142,7 +142,7 @@ def _laws_missing(
 ) -> Iterator[str]:
     """The laws that steps and accelerators' own bounds rest on, and that hold no certificate."""
     places = Places(graph, implementations)
-    used = [proofs_of(step.law, _operators_at(places, step)) for step in steps]
+    used = [proofs_of(s.law, [_operator_at(places, s.place)] if s.law == "slope" else []) for s in steps]
     used += [of.laws for of in implementations.values()]
     names = dict.fromkeys(f"error-{slug(law)}" for laws in used for law in laws)
     for name in names:
@@ -150,9 +150,6 @@ def _laws_missing(
             yield f"{name}, which holds no certificate"
 
 
-def _operators_at(places: Places, step: Step) -> list[str]:
-    """The operator that a step is about, if its law depends on it."""
-    if step.law != "slope":
-        return []
-    within, at = places.graph_of(step.place)
-    return [within.nodes[at].operator]
+def _operator_at(places: Places, place: Place) -> str:
+    within, at = places.graph_of(place)
+    return within.nodes[at].operator
